@@ -15,6 +15,9 @@ and structure, before they are compared:
 Of the Debian packages in a directory (`--debian`), those up to MAX_DEB_BYTES count. Each contributes
 at most MAX_DEB_FILES, because many contain a hundred tables of one program, and only files with a
 table's extension, because a distribution has a hundred thousand others.
+
+Of git repositories (`--judged`), named `owner/name` below a directory, the files at HEAD count, each up
+to MAX_GIT_BYTES.
 """
 
 import gzip
@@ -22,6 +25,7 @@ import hashlib
 import io
 import os
 import pathlib
+import subprocess
 import tarfile
 import tomllib
 import urllib.request
@@ -39,6 +43,7 @@ ARCHIVES = (".tar.gz", ".tgz", ".zip", ".whl")
 MAX_FILES = 100
 MAX_DEB_FILES = 20
 MAX_DEB_BYTES = 20_000_000
+MAX_GIT_BYTES = 30_000_000
 N_LINES = 10
 
 
@@ -59,6 +64,32 @@ def debian_tables(folder):
     debs = sorted(path for path in folder.glob("*.deb") if path.stat().st_size <= MAX_DEB_BYTES)
     named = ((deb.name.split("_")[0], deb_members(deb)) for deb in debs)
     return kept(folder / "tables", named, MAX_DEB_FILES)
+
+
+def git_tables(folder):
+    """Returns the tables of the git repositories in a directory, in the form of `tables`. Keys start
+    with owner and name."""
+    named = (
+        (f"{path.parent.name}/{path.name}", git_members(path))
+        for path in sorted(folder.glob("*/*"))
+        if (path / "HEAD").exists() or (path / ".git").exists()
+    )
+    return [table for one in named for table in kept(folder / "tables", [one], MAX_FILES)]
+
+
+def git_members(repository):
+    """Returns the files at HEAD with a table's extension, without those that are missing or in LFS."""
+    git = ["git", "-C", str(repository)]
+    listed = subprocess.run([*git, "ls-tree", "-rlz", "HEAD"], check=True, capture_output=True).stdout
+    for entry in listed.decode(errors="surrogateescape").split("\0")[:-1]:
+        meta, path = entry.split("\t", 1)
+        mode, kind, blob, size = meta.split()
+        is_file = kind == "blob" and mode != "120000" and size.isdigit()
+        if not is_file or int(size) > MAX_GIT_BYTES or not is_wanted(path) or path.endswith(ARCHIVES):
+            continue
+        data = subprocess.run([*git, "cat-file", "blob", blob], check=True, capture_output=True).stdout
+        if not data.startswith(b"version https://git-lfs"):
+            yield path, data
 
 
 def kept(folder, packages, max_files):

@@ -6,6 +6,7 @@ r"""Compares recto's previews of the messy corpus with DuckDB's reading of the s
     python dev/bench/tables_vs_duckdb.py --public
     python dev/bench/tables_vs_duckdb.py --made 10000
     python dev/bench/tables_vs_duckdb.py --debian DIR
+    python dev/bench/tables_vs_duckdb.py --judged DIR
 
 Names, types and the number of rows are compared, first with DuckDB's defaults. If that differs and
 `expected.toml` has a hint, DuckDB runs again with an option (such as padding of short rows) or with
@@ -30,6 +31,10 @@ reasons. This downloads all packages that have tables:
 
     apt-get download $(apt-file search -l -x '\.(csv|tsv|psv|tab|ndjson|jsonl|geojson)(\.gz)?$')
 
+`--judged` compares public tables, those of the Debian packages in a directory, and those of the git
+repositories `owner/name` in it, and draws N_JUDGED of the files that differ. `public_differences.toml`
+and `judged_differences.toml` say who is right; a file without a verdict fails the run.
+
 `--made` compares that many generated tables (`made_tables.py`), whose expected reading is known, and
 reports how often each side is right. It fails if DuckDB is right more often than recto.
 """
@@ -37,6 +42,7 @@ reports how often each side is right. It fails if DuckDB is right more often tha
 import collections
 import json
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -51,6 +57,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "crates/recto-tables/tests/messy"
 PARQUET = ROOT / "crates/recto-tables/tests/parquet"
 DIFFERENCES = pathlib.Path(__file__).with_name("public_differences.toml")
+JUDGED = pathlib.Path(__file__).with_name("judged_differences.toml")
+N_JUDGED = 200
+SEED = 21
 
 # Rows beyond this number are not counted; the example shows no more.
 MAX_ROWS = 100_000
@@ -300,6 +309,34 @@ def compare_debian(folder):
     print(f"Debian tables: the same {share(n_same, len(tables))}")
 
 
+def compare_judged(folder):
+    """Prints who is right about a sample of the files that differ, and returns whether all were judged."""
+    tables = public_tables.tables() + public_tables.debian_tables(folder)
+    tables += public_tables.git_tables(folder)
+    tables = [pair for pair in tables if public_tables.ending(pair[0]) != ".parquet"]
+    # The same file may be in a repository and in a package.
+    tables = list({path.read_bytes(): (key, path) for key, path in reversed(tables)}.values())[::-1]
+    answers = [answer for some in batches(tables) for answer in ask_us(str(path) for _, path in some)]
+    different = {}
+    for (key, path), answer in zip(tables, answers, strict=True):
+        is_json = public_tables.ending(key) in public_tables.JSON_ENDINGS
+        ours = our_answer(answer)
+        theirs = as_shown(ask_duckdb(path, is_json, ""), answer)
+        if ours != theirs and not (isinstance(ours, str) and isinstance(theirs, str)):
+            different[key] = (ours, theirs)
+    verdicts = tomllib.loads(DIFFERENCES.read_text()) | tomllib.loads(JUDGED.read_text())
+    drawn = random.Random(SEED).sample(sorted(different), N_JUDGED)
+    n_by_right = collections.Counter()
+    for key in drawn:
+        n_by_right[verdicts.get(key, {}).get("right", "not judged")] += 1
+        if key not in verdicts:
+            print(f"{key}: NOT JUDGED")
+            print_difference(*different[key])
+    print(f"{len(different)} of {len(tables)} tables differ; of {N_JUDGED} drawn, right:", end=" ")
+    print(", ".join(f"{who} {n}" for who, n in n_by_right.most_common()))
+    return n_by_right["not judged"] == 0
+
+
 def compare_made(n_tables):
     """Prints how often each side is right, and returns whether recto is right as often."""
     made = [made_tables.make(number) for number in range(n_tables)]
@@ -351,6 +388,8 @@ def main():
     if "--debian" in sys.argv:
         compare_debian(pathlib.Path(sys.argv[sys.argv.index("--debian") + 1]))
         return
+    if "--judged" in sys.argv:
+        sys.exit(not compare_judged(pathlib.Path(sys.argv[sys.argv.index("--judged") + 1])))
     first, later = compare_own()
     counts = [("own", first), ("later own", later)]
     if "--public" in sys.argv:

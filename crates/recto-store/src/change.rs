@@ -5,7 +5,7 @@ use std::sync::Arc;
 use recto_text::line::Ending;
 use recto_text::line_range::Interval;
 use recto_text::plan::Replacement;
-use recto_text::{Digest, Document};
+use recto_text::{Digest, Document, Tag};
 
 use crate::context::Cancelled;
 use crate::path::AbsPath;
@@ -125,7 +125,12 @@ impl<'a> Whole<'a> {
 
     /// Replaces the file, if it did not change since the read.
     pub fn replace(self, after: &Document) -> Result<Written, WriteError<'a>> {
-        self.target.replace(self.content.bytes(), after.bytes())
+        self.replace_bytes(after.bytes())
+    }
+
+    /// The same with bytes that need not be text.
+    pub fn replace_bytes(self, after: &[u8]) -> Result<Written, WriteError<'a>> {
+        self.target.replace(self.content.bytes(), after)
     }
 }
 
@@ -172,36 +177,75 @@ impl<'a> ExcerptSnapshot<'a> {
 
 /// A file that was read and can be removed.
 pub struct Removal<'a> {
-    bytes: Vec<u8>,
+    content: RemovedContent,
     target: Box<dyn Remove<'a> + 'a>,
+}
+
+/// The content of a file that is removed.
+pub enum RemovedContent {
+    /// All bytes.
+    Bytes(Vec<u8>),
+    /// The version of a file that is too large to keep its bytes.
+    Digest(Digest),
+}
+
+impl RemovedContent {
+    /// Returns the version.
+    pub fn digest(&self) -> Digest {
+        match self {
+            RemovedContent::Bytes(bytes) => Digest::of(bytes),
+            RemovedContent::Digest(digest) => *digest,
+        }
+    }
+
+    /// Returns the tag of the version.
+    pub fn tag(&self) -> Tag {
+        match self {
+            RemovedContent::Bytes(bytes) => Tag::of(bytes),
+            RemovedContent::Digest(digest) => digest.tag(),
+        }
+    }
+
+    /// Returns the bytes, unless the file is too large.
+    pub fn into_bytes(self) -> Option<Vec<u8>> {
+        match self {
+            RemovedContent::Bytes(bytes) => Some(bytes),
+            RemovedContent::Digest(_) => None,
+        }
+    }
 }
 
 /// How a store removes a file that it read.
 pub trait Remove<'a> {
-    /// Removes the file, if it still contains `before`, the bytes that were read.
-    fn remove(self: Box<Self>, before: &[u8]) -> Result<Removed, WriteError<'a>>;
+    /// Removes the file, if it still has the content that was read.
+    fn remove(self: Box<Self>, before: &RemovedContent) -> Result<Removed, WriteError<'a>>;
 }
 
 impl<'a> Removal<'a> {
     /// Pairs the bytes with the file they were read from.
     pub fn new(bytes: Vec<u8>, target: Box<dyn Remove<'a> + 'a>) -> Removal<'a> {
-        Removal { bytes, target }
+        Removal { content: RemovedContent::Bytes(bytes), target }
     }
 
-    /// Returns the bytes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// Pairs the version of a large file with the file.
+    pub fn of_large(digest: Digest, target: Box<dyn Remove<'a> + 'a>) -> Removal<'a> {
+        Removal { content: RemovedContent::Digest(digest), target }
     }
 
-    /// Releases the file and returns its bytes.
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+    /// Returns the content.
+    pub fn content(&self) -> &RemovedContent {
+        &self.content
     }
 
-    /// Removes the file, if it did not change since the read, and returns its bytes.
-    pub fn remove(self) -> Result<(Vec<u8>, Removed), WriteError<'a>> {
-        let removed = self.target.remove(&self.bytes)?;
-        Ok((self.bytes, removed))
+    /// Releases the file and returns its content.
+    pub fn into_content(self) -> RemovedContent {
+        self.content
+    }
+
+    /// Removes the file, if it did not change since the read, and returns its content.
+    pub fn remove(self) -> Result<(RemovedContent, Removed), WriteError<'a>> {
+        let removed = self.target.remove(&self.content)?;
+        Ok((self.content, removed))
     }
 }
 

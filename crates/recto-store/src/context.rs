@@ -1,5 +1,6 @@
-//! The context of a call that stores need: cancellation, the client's sandbox, notes.
+//! The context of a call that stores need: cancellation, the client's sandbox, notes, memory.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,9 @@ use std::time::Instant;
 use globset::GlobSet;
 
 use crate::limits;
+use crate::memory_budget::CallMemory;
 use crate::notes::Notes;
+use crate::record::Origin;
 
 /// The context of one call.
 #[derive(Debug, Clone, Default)]
@@ -19,11 +22,46 @@ pub struct Context {
     pub sandbox: Sandbox,
     /// Notes for the answer.
     pub notes: Notes,
+    /// Who asked for it, for the journal.
+    pub origin: Arc<Origin>,
     /// When the walks of the call stop. Each stops after [`limits::WALK_TIME`] in any case.
     pub walk_deadline: Option<Instant>,
+    /// The memory of the call.
+    pub memory: CallMemory,
+    /// Notified when the call waits.
+    pub waits: Option<Arc<dyn Waits>>,
+}
+
+/// Learns when a call waits for another one, so that a third one can run meanwhile.
+pub trait Waits: fmt::Debug + Send + Sync {
+    /// The call starts to wait.
+    fn started(&self);
+
+    /// The call continues.
+    fn ended(&self);
+}
+
+/// A call that waits for another one until this is dropped.
+pub struct Waiting<'a>(Option<&'a dyn Waits>);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(waits) = self.0 {
+            waits.ended();
+        }
+    }
 }
 
 impl Context {
+    /// Reports that the call waits for another one, until the returned value is dropped.
+    pub fn waiting(&self) -> Waiting<'_> {
+        let waits = self.waits.as_deref();
+        if let Some(waits) = waits {
+            waits.started();
+        }
+        Waiting(waits)
+    }
+
     /// Returns the context for a call that makes several walks, which together take no longer than
     /// one.
     pub fn with_walk_deadline(&self) -> Context {

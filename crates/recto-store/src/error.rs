@@ -100,6 +100,10 @@ pub enum Error {
     #[error("Folder is busy: {}", Quoted(path))]
     Busy { path: String },
 
+    /// Other calls use the memory that the call needs.
+    #[error("Other calls use the memory that is needed for {}", Quoted(path))]
+    MemoryBusy { path: String },
+
     /// Another program has the file open for writing; its later writes would be lost.
     #[error("File is open for writing elsewhere: {}", Quoted(path))]
     OpenElsewhere { path: String },
@@ -148,8 +152,12 @@ impl From<Cancelled> for Error {
 pub enum SizeLimit {
     /// [`crate::limits::GIT_OBJECT`]
     GitObject,
-    /// [`crate::limits::CHANGED_FILE`]
+    /// [`crate::limits::WHOLE_CHANGE`]
     Change,
+    /// [`crate::limits::REMOVED_FILE`]
+    Remove,
+    /// [`crate::limits::MEMORY`]
+    Memory,
     /// [`crate::limits::PREVIEWED_FILE`]
     Preview,
 }
@@ -193,6 +201,11 @@ pub enum Denial {
     ForeignOwner,
     /// The file is a mount point and cannot be replaced.
     MountPoint,
+    /// Every change must be recorded, and this one cannot be.
+    NotRecorded {
+        /// Why the journal cannot record it.
+        cause: String,
+    },
 }
 
 /// What exists where a regular file is required.

@@ -4,6 +4,7 @@
 //! The repository of a path is the nearest `.git` between the path and its root. Files outside the
 //! roots are read only in a git directory that the user allowed with `--git-dir`.
 
+mod attributes;
 mod blame;
 mod commits;
 mod config;
@@ -35,7 +36,7 @@ use crate::error::{Error, Result};
 use crate::context::Context;
 use crate::local::{HiddenPaths, Options};
 use crate::path::AbsPath;
-use crate::{AtRevision, LocalStore, Revisions};
+use crate::{AtRevision, LocalStore, RevisionFile, Revisions};
 use files::GitFiles;
 use git_dir_access::{GitDirAccess, GitError};
 use repository::Repository;
@@ -97,15 +98,13 @@ impl GitRevisions {
 
 impl Revisions for GitRevisions {
     fn at(&self, revision: &str, path: &str, context: &Context) -> Result<AtRevision> {
-        let revision = Revision::parse(revision)?;
-        let access = Arc::new(self.git_dir_access(path)?);
-        let search = RepositorySearch { access: &access, given: path, context };
-        let (path, found) = search.absolute()?;
-        let tops = found.as_ref().map_or(&[][..], |found| &found.tops);
-        let denied = paths::check(&self.local, &path, tops, context);
-        let denied = denied.map_err(|error| search.explained(error, tops))?;
-        let at = self.at_path(revision, path, &search, found);
-        at.map_err(|error| denied.unwrap_or(error))
+        let (files, path, shown) = self.files_at(revision, path, context)?;
+        Ok(AtRevision { top: files.tops[0].clone(), store: Box::new(files), path, shown })
+    }
+
+    fn file(&self, revision: &str, path: &str, context: &Context) -> Result<RevisionFile> {
+        let (files, path, _) = self.files_at(revision, path, context)?;
+        files.whole(&path, context)
     }
 
     fn history(&self, path: &str, context: &Context) -> Result<History> {
@@ -169,13 +168,31 @@ fn open(
 }
 
 impl GitRevisions {
+    /// Returns the files at a revision, the requested path and how answers show it.
+    fn files_at(
+        &self,
+        revision: &str,
+        path: &str,
+        context: &Context,
+    ) -> Result<(GitFiles, AbsPath, PathBuf)> {
+        let revision = Revision::parse(revision)?;
+        let access = Arc::new(self.git_dir_access(path)?);
+        let search = RepositorySearch { access: &access, given: path, context };
+        let (path, found) = search.absolute()?;
+        let tops = found.as_ref().map_or(&[][..], |found| &found.tops);
+        let denied = paths::check(&self.local, &path, tops, context);
+        let denied = denied.map_err(|error| search.explained(error, tops))?;
+        let at = self.at_path(revision, path, &search, found);
+        at.map_err(|error| denied.unwrap_or(error))
+    }
+
     fn at_path(
         &self,
         revision: Revision,
         path: AbsPath,
         search: &RepositorySearch<'_>,
         found: Option<FoundRepository>,
-    ) -> Result<AtRevision> {
+    ) -> Result<(GitFiles, AbsPath, PathBuf)> {
         let context = search.context;
         let Opened { found, is_shown_from_top, repository } = open(search, &path, found)?;
         let objects = repository.objects();
@@ -193,10 +210,10 @@ impl GitRevisions {
         let files = GitFiles { local, repository, objects, tree, tops, revision, trees };
         let Some(below) = files.relative(&path, context)? else {
             let shown = path.as_path().to_path_buf();
-            return Ok(AtRevision { store: Box::new(files), path, top, shown });
+            return Ok((files, path, shown));
         };
         let path = AbsPath::of(top.join(&below), path.to_string());
         let shown = if is_shown_from_top { below } else { path.as_path().to_path_buf() };
-        Ok(AtRevision { store: Box::new(files), path, top, shown })
+        Ok((files, path, shown))
     }
 }

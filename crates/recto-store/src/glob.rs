@@ -5,11 +5,14 @@
 //! so that the walk skips other directories. A name that starts with a dot is matched only by a
 //! component that does too, unless hidden names are shown.
 
+mod state;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::error::{Error, Result};
 use crate::limits;
+pub use state::GlobState;
 
 /// The limits of a pattern.
 const MAX_CHOICES: usize = limits::GLOB_ALTERNATIVES;
@@ -62,15 +65,6 @@ enum LikeToken {
     AnyText,
     AnyCharacter,
     Literal(char),
-}
-
-/// The state of a match in a directory: the components that may come next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GlobState {
-    /// For each alternative, a bit for each component.
-    Parts(Vec<u64>),
-    /// Positions in a LIKE pattern.
-    Like(Vec<usize>),
 }
 
 impl Glob {
@@ -138,11 +132,13 @@ impl Glob {
 
     /// Returns the state in a subdirectory, or `None` if nothing in it can match.
     pub fn enter(&self, state: &GlobState, name: &OsStr) -> Option<GlobState> {
+        use GlobState::Parts;
         match (&self.language, state) {
-            (Language::Parts(alternatives), GlobState::Parts(open)) => {
+            (Language::Parts(alternatives), Parts(open)) => {
                 let step = |(parts, open): (&Vec<GlobPart>, &u64)| self.step(parts, *open, name);
-                let next: Vec<u64> = alternatives.iter().zip(open).map(step).collect();
-                next.iter().any(|open| *open != 0).then_some(GlobState::Parts(next))
+                let next: Vec<u64> = alternatives.iter().zip(&**open).map(step).collect();
+                let state = || if *next == **open { state.clone() } else { Parts(next[..].into()) };
+                next.iter().any(|open| *open != 0).then(state)
             }
             (Language::Like(tokens), GlobState::Like(places)) => {
                 let places = feed(tokens, places, &name.to_string_lossy());
@@ -157,7 +153,7 @@ impl Glob {
     pub fn is_match(&self, state: &GlobState, name: &OsStr) -> bool {
         match (&self.language, state) {
             (Language::Parts(alternatives), GlobState::Parts(open)) => {
-                let mut alternatives = alternatives.iter().zip(open);
+                let mut alternatives = alternatives.iter().zip(&**open);
                 alternatives.any(|(parts, open)| {
                     let Some(last) = parts.last() else { return false };
                     open & (1 << (parts.len() - 1)) != 0 && self.part_matches(last, name)

@@ -14,10 +14,12 @@ pub mod limits;
 pub mod local;
 pub mod lru;
 pub mod memory;
+pub mod memory_budget;
 pub mod nearby;
 pub mod notes;
 pub mod path;
 pub mod preview;
+pub mod record;
 pub mod sync;
 pub mod workspace;
 
@@ -104,6 +106,14 @@ impl Text<'_> {
         }
     }
 
+    /// Returns the text unless it was read whole and `is_wanted` rejects it.
+    fn only_if(self, is_wanted: &dyn Fn(&[u8]) -> bool) -> Option<Self> {
+        match &self {
+            Text::Whole(document) if !is_wanted(document.text().as_bytes()) => None,
+            _ => Some(self),
+        }
+    }
+
     /// Returns the lines that match.
     pub fn search(&self, search: &Search<'_>) -> Result<VersionedHits> {
         match self {
@@ -120,6 +130,16 @@ impl Text<'_> {
 pub trait BulkReader {
     /// Reads the next file.
     fn text(&mut self, path: &AbsPath) -> Result<Text<'_>>;
+
+    /// Reads the next file, but returns a text that was read whole only if `is_wanted` accepts it. That
+    /// is faster if few are. `is_wanted` may also get bytes that are not the text of a file.
+    fn text_if(
+        &mut self,
+        path: &AbsPath,
+        is_wanted: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Option<Text<'_>>> {
+        self.text(path).map(|text| text.only_if(is_wanted))
+    }
 }
 
 /// Random access to the bytes of one file.
@@ -132,6 +152,21 @@ pub trait Bytes: Send + Sync {
 
     /// Fails if the file changed since it was opened, so that the reads may mix two versions.
     fn check_unchanged(&self) -> Result<()>;
+}
+
+/// Reads all bytes of a file. Fails if it changed meanwhile.
+pub fn read_all(file: &dyn Bytes) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; file.size() as usize];
+    let mut n_read = 0;
+    while n_read < bytes.len() {
+        match file.read_at(&mut bytes[n_read..], n_read as u64)? {
+            0 => break,
+            n => n_read += n,
+        }
+    }
+    bytes.truncate(n_read);
+    file.check_unchanged()?;
+    Ok(bytes)
 }
 
 /// A file that was read into memory.
@@ -194,9 +229,22 @@ pub trait Revisions: Send + Sync {
     /// starts at the top of the first root's repository, or at that root if it is in no repository.
     fn at(&self, revision: &str, path: &str, context: &Context) -> Result<AtRevision>;
 
+    /// Reads a file at a revision to write it to disk. Adds notes if a checkout would differ. Paths
+    /// are those of [`Revisions::at`].
+    fn file(&self, revision: &str, path: &str, context: &Context) -> Result<RevisionFile>;
+
     /// Returns the history of a file, a directory or a whole repository. Paths are those of
     /// [`Revisions::at`].
     fn history(&self, path: &str, context: &Context) -> Result<History>;
+}
+
+/// A file at a revision, as the repository stores it.
+#[derive(Debug)]
+pub struct RevisionFile {
+    /// The content.
+    pub bytes: Vec<u8>,
+    /// Whether it is executable.
+    pub is_executable: bool,
 }
 
 /// A repository at a revision.

@@ -3,6 +3,11 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+/// Memory of all calls of a process for files, tables and listings.
+pub const MEMORY: usize = 256 << 20;
+/// How long a call waits for memory while no other call gets any.
+pub const MEMORY_WAIT: Duration = Duration::from_secs(5);
+
 /// Length of a path below a root, in bytes.
 pub const PATH: usize = 16 << 10;
 /// Symbolic links followed in one path; the kernel's limit.
@@ -35,12 +40,12 @@ pub const GLOB_EXPANDED: usize = 16 << 10;
 /// Components of a glob.
 pub const GLOB_PARTS: usize = 63;
 
-/// Size of a file that a change reads whole; a larger one is read as an excerpt.
+/// Size of a file that a change reads whole; of a larger one it reads an excerpt, if that is enough.
 pub const WHOLE_CHANGE: u64 = 64 << 20;
 /// Size of an excerpt, and so the largest distance between the strings of one call in such a file.
 pub const EXCERPT: u64 = 16 << 20;
-/// Size of a file that can be changed if the change must read all of it.
-pub const CHANGED_FILE: u64 = 1 << 30;
+/// Size of a file that can be removed.
+pub const REMOVED_FILE: u64 = 1 << 30;
 /// How long a write waits for the directory's lock without progress: the time starts again when the
 /// queue in this process moves, and once more when another process holds the lock.
 pub const LOCK_WAIT: Duration = Duration::from_secs(5);

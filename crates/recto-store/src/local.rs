@@ -5,6 +5,7 @@
 //! goes through the write protocol in [`replace`].
 
 pub mod abilities;
+mod bulk;
 mod content;
 pub(crate) mod editor_hold;
 mod excerpt;
@@ -23,8 +24,10 @@ mod new_dirs;
 pub mod probe;
 mod read;
 mod recent_writers;
+mod recorded;
 mod replace;
 mod roots;
+mod state_dir;
 pub mod survey;
 pub mod sys;
 
@@ -42,9 +45,11 @@ use crate::context::{Access, Context};
 use crate::limits;
 use crate::nearby;
 use crate::path::AbsPath;
+use crate::record::Recording;
 use crate::{
     BulkReader, Bytes, Hold, ListRequest, Listing, Nearby, Removal, Slot, Store, Text, WriteStore,
 };
+use bulk::LocalBulk;
 use editor_hold::{EditorHold, OnDisk};
 pub use hidden::HiddenPaths;
 use index::{Index, Indexes};
@@ -56,7 +61,8 @@ use locked::{LockedPath, Purpose};
 use probe::{PathInfo, Visible};
 use read::OpenFile;
 use recent_writers::RecentWriters;
-use roots::{LastDir, LastLink, Location, Roots};
+use roots::{LastLink, Location, Roots};
+pub use state_dir::{STATE_MARKER, STATE_MARKER_MODE};
 use survey::{Cleaning, Survey};
 
 /// The size from which recto remembers where the lines of a file are.
@@ -86,6 +92,7 @@ pub struct LocalStore {
     recent_writers: RecentWriters,
     indexes: Indexes,
     max_whole_change: u64,
+    recording: Recording,
 }
 
 impl LocalStore {
@@ -106,7 +113,13 @@ impl LocalStore {
             recent_writers: RecentWriters::default(),
             indexes: Indexes::default(),
             max_whole_change: limits::WHOLE_CHANGE,
+            recording: Recording::default(),
         })
+    }
+
+    /// Records every change.
+    pub fn with_recording(self, recording: Recording) -> LocalStore {
+        LocalStore { recording, ..self }
     }
 
     /// Lowers the size from which a change reads only the lines it needs, for tests.
@@ -193,11 +206,14 @@ impl LocalStore {
 
 impl Store for LocalStore {
     fn text<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Text<'a>> {
-        self.text_of(self.open_to_read(path, context)?, path, context, false)
+        let file = self.open_to_read(path, context)?;
+        let kept = context.keep_memory(file.n_needed_to_read());
+        kept.map_err(|reason| reason.for_file(path, file.status.size))?;
+        self.text_of(file, path, context, false)
     }
 
     fn bulk<'a>(&'a self, context: &'a Context) -> Box<dyn BulkReader + 'a> {
-        Box::new(LocalBulk { store: self, context, last_dir: LastDir::default() })
+        Box::new(LocalBulk::new(self, context))
     }
 
     fn open(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
@@ -304,22 +320,6 @@ impl LocalStore {
             return Ok(Text::Whole(document));
         }
         Ok(Text::Paged(Box::new(LargeFile::new(file, &self.indexes, path, context, is_bulk))))
-    }
-}
-
-/// A reader for many files.
-struct LocalBulk<'a> {
-    store: &'a LocalStore,
-    context: &'a Context,
-    last_dir: LastDir,
-}
-
-impl BulkReader for LocalBulk<'_> {
-    fn text(&mut self, path: &AbsPath) -> Result<Text<'_>> {
-        let LocalBulk { store, context, last_dir } = self;
-        let location = store.roots.resolve_next(path, &context.sandbox, last_dir)?;
-        let location = store.check_access(location, path, context, Access::Read)?;
-        store.text_of(store.open_found(&location, path)?, path, context, true)
     }
 }
 

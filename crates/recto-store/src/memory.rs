@@ -11,8 +11,8 @@ use crate::path::AbsPath;
 use crate::sync::lock;
 use crate::{
     AtRevision, BulkReader, Bytes, HeldFile, History, Hold, ListRequest, Listing, Nearby, Removal,
-    Remove, Removed, Replace, Revisions, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
-    text_of,
+    Remove, Removed, RemovedContent, Replace, RevisionFile, Revisions, Slot, Store, Text, Whole,
+    WriteError, WriteStore, Written, text_of,
 };
 
 /// A file or directory.
@@ -171,6 +171,10 @@ impl Revisions for MemoryStore {
         Err(no_repository(path))
     }
 
+    fn file(&self, _revision: &str, path: &str, _context: &Context) -> Result<RevisionFile> {
+        Err(no_repository(path))
+    }
+
     fn history(&self, path: &str, _context: &Context) -> Result<History> {
         Err(no_repository(path))
     }
@@ -274,7 +278,7 @@ impl<'a> Replace<'a> for HeldNode<'a> {
 }
 
 impl<'a> Remove<'a> for HeldNode<'a> {
-    fn remove(mut self: Box<Self>, _before: &[u8]) -> Result<Removed, WriteError<'a>> {
+    fn remove(mut self: Box<Self>, _before: &RemovedContent) -> Result<Removed, WriteError<'a>> {
         let located = self.located.clone();
         self.nodes.remove(&located);
         Ok(Removed::File)

@@ -27,12 +27,22 @@ pub enum Note {
     Grew,
     /// The file at a revision is a symbolic link, and the text is its target.
     LinkTarget,
+    /// The bytes from a revision are a pointer of Git LFS.
+    LfsPointer,
+    /// A checkout would filter the bytes from a revision.
+    FilteredOnCheckout,
+    /// A checkout would write the text from a revision with CRLF.
+    CrlfOnCheckout,
+    /// The file is executable at the revision, but not on disk.
+    NotExecutable,
     /// The file lost its setuid or setgid bit.
     LostSetId,
     /// The file lost its capabilities.
     LostCapabilities,
     /// The file lost inode flags.
     LostFlags,
+    /// The change was made, but is not in the journal.
+    NotRecorded,
 }
 
 /// The notes of one call, each at most once, in the order in which they were added.

@@ -48,6 +48,15 @@ impl AbsPath {
         AbsPath { given, absolute }
     }
 
+    /// Makes this the path of a file below a directory, without allocating if it is long enough.
+    pub fn set_below(&mut self, folder: &Path, file: &str) {
+        self.given.clear();
+        self.given.push_str(file);
+        self.absolute.clear();
+        self.absolute.push(folder);
+        self.absolute.push(file);
+    }
+
     /// Returns the path as given, for messages.
     pub fn as_str(&self) -> &str {
         &self.given

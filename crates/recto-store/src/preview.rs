@@ -11,7 +11,7 @@ use crate::limits;
 use crate::path::AbsPath;
 use crate::{
     BulkReader, Bytes, Context, HeldFile, Hold, ListRequest, Listing, Nearby, Removal, Remove,
-    Removed, Replace, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
+    Removed, RemovedContent, Replace, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
 };
 
 /// Wraps another store and only reads from it.
@@ -122,7 +122,7 @@ impl<'a> Replace<'a> for Discard {
 }
 
 impl<'a> Remove<'a> for Discard {
-    fn remove(self: Box<Self>, _before: &[u8]) -> Result<Removed, WriteError<'a>> {
+    fn remove(self: Box<Self>, _before: &RemovedContent) -> Result<Removed, WriteError<'a>> {
         Ok(Removed::File)
     }
 }

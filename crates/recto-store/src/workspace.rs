@@ -122,12 +122,29 @@ struct WorkspaceBulk<'a> {
 
 impl BulkReader for WorkspaceBulk<'_> {
     fn text(&mut self, path: &AbsPath) -> Result<Text<'_>> {
+        self.note(path)?;
+        self.disk.text(path)
+    }
+
+    fn text_if(
+        &mut self,
+        path: &AbsPath,
+        is_wanted: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Option<Text<'_>>> {
+        self.note(path)?;
+        self.disk.text_if(path, is_wanted)
+    }
+}
+
+impl WorkspaceBulk<'_> {
+    /// Notes that a file is read from disk.
+    fn note(&self, path: &AbsPath) -> Result<()> {
         let WorkspaceBulk { workspace: Workspace { disk, unsaved, .. }, context, .. } = self;
         context.notes.add(Note::SearchedOnDisk);
         if !unsaved.is_empty() && unsaved.contains(&disk.probe(path, context)?.real_path) {
             context.notes.add(Note::WithoutUnsaved);
         }
-        self.disk.text(path)
+        Ok(())
     }
 }
 

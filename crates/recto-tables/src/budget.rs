@@ -1,4 +1,6 @@
-//! Limits how much of a table an answer contains.
+//! Limits how much of a table an answer contains, and how much memory it takes to find that.
+
+use crate::error::{Error, Result};
 
 /// The most characters shown of a cell.
 pub const MAX_CELL_CHARS: usize = 1_000;
@@ -11,6 +13,14 @@ const SEPARATOR_BYTES: usize = 2;
 
 /// The most columns shown. More names would fill an answer on their own.
 pub const MAX_COLUMNS: usize = 4_096;
+
+/// The most memory that a preview uses.
+pub const MAX_MEMORY: u64 = 136 << 20;
+
+/// Fails if a step of a preview would need more memory than is permitted.
+pub fn check_memory(n_bytes: u64, max_bytes: u64) -> Result<()> {
+    if n_bytes > max_bytes { Err(Error::OutOfMemory { n_bytes }) } else { Ok(()) }
+}
 
 /// The rows and bytes of values that may still be added.
 #[derive(Debug)]

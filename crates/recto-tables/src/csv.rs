@@ -47,7 +47,7 @@ pub(crate) const MAX_RECORD_BYTES: usize = 16 << 20;
 
 /// Returns the first rows of a delimited text.
 pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
-    let mut text = Text::open(input)?;
+    let mut text = Text::open(input)?.within(request.max_memory);
     let layout = layout(&mut text, expected_delimiter(request.name))?;
     let mut rows = CsvRows::new(&layout, request);
     let mut n_bytes = 0;
@@ -110,8 +110,8 @@ pub fn is_convincing(head: &str) -> bool {
     let has_end = !may_be_code && sample.n_columns > 2;
     let n_columns = if has_end { sample.n_columns - 1 } else { sample.n_columns };
     let has_code = may_be_code && records.iter().flatten().any(|field| is_unbalanced(field));
-    let is_empty_column = |column_idx: usize| {
-        records.iter().all(|record| record.get(column_idx).is_none_or(|f| f.trim().is_empty()))
+    let is_empty_column = |column_idx: &usize| {
+        records.iter().all(|record| record.get(*column_idx).is_none_or(|f| f.trim().is_empty()))
     };
     let has_types = (0..sample.n_columns).any(|column_idx| {
         let mut candidates = Candidates::new();
@@ -120,9 +120,16 @@ pub fn is_convincing(head: &str) -> bool {
         candidates.has_fields()
             && candidates.reading(sample.dialect.delimiter) != types::Reading::Text
     });
-    // Two lines of prose may well have one comma each.
-    let is_rich = has_types || sample.n_columns > 2 || sample.dialect.delimiter == Some(b'\t');
-    !has_code && is_rich && !(0..n_columns).any(is_empty_column)
+    // Lines of prose may well have one comma each, with a space after it.
+    let is_tabbed = sample.dialect.delimiter == Some(b'\t');
+    let is_tight = sample.dialect.delimiter == Some(b',')
+        && records.len() > 3
+        && !records.iter().flatten().any(|field| field.starts_with(' '));
+    let is_rich = has_types || sample.n_columns > 2 || is_tabbed || is_tight;
+    // Records of a database have many empty fields, and no other text has so many tabs.
+    let n_empty = (0..n_columns).filter(is_empty_column).count();
+    let is_wide = is_tabbed && n_columns >= n_empty + 3;
+    !has_code && is_rich && (n_empty == 0 || is_wide)
 }
 
 /// Returns whether a field has an unmatched bracket, as arguments of a call do.

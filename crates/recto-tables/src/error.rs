@@ -33,6 +33,13 @@ pub enum Error {
         cause: String,
     },
 
+    /// A preview would need more memory than the request permits.
+    #[error("it needs {} MiB of memory", n_bytes.div_ceil(1 << 20))]
+    OutOfMemory {
+        /// About how much it needs, at least.
+        n_bytes: u64,
+    },
+
     /// A sheet was asked for, and the file is not a workbook.
     #[error("the file has no sheets")]
     NoSheets {

@@ -2,6 +2,7 @@
 //! The formats count only values, to stop reading in time.
 
 use crate::budget::{MAX_CELL_CHARS, cut};
+use crate::json::has_large_integer;
 use crate::render;
 use crate::table::{Column, Table, Type, Value};
 
@@ -33,13 +34,7 @@ pub fn fit(mut table: Table, max_bytes: usize) -> Table {
     let (n_columns, n_bytes) = n_fitting(table.columns.iter().map(size), max_bytes / 2);
     table.columns.truncate(n_columns);
     table.rows.iter_mut().for_each(|row| row.truncate(n_columns));
-    match table.n_columns {
-        Some(n_all) if n_all == n_columns => {}
-        Some(n_all) => {
-            table.notes.push(format!("Only the first {n_columns} of {n_all} columns are shown."));
-        }
-        None => table.notes.push(format!("Only {n_columns} columns are shown; there are more.")),
-    }
+    table.notes.extend(column_note(&table));
     let n_note_bytes: usize = table.notes.iter().map(|note| note.len() + 1).sum();
     let max_row_bytes = max_bytes.saturating_sub(n_bytes + n_note_bytes);
     if let Some(first) = table.rows.first_mut() {
@@ -49,6 +44,25 @@ pub fn fit(mut table: Table, max_bytes: usize) -> Table {
     table.has_more |= n_rows < table.rows.len();
     table.rows.truncate(n_rows);
     table
+}
+
+/// Says how many columns of a table are shown, if not all are.
+fn column_note(table: &Table) -> Option<String> {
+    let n_columns = table.columns.len();
+    match table.n_columns {
+        Some(n_all) if n_all == n_columns => None,
+        Some(n_all) => Some(format!("Only the first {n_columns} of {n_all} columns are shown.")),
+        None => Some(format!("Only {n_columns} columns are shown; there are more.")),
+    }
+}
+
+/// Drops the last columns of a table that was fitted, and corrects the note about them.
+pub fn truncate_columns(table: &mut Table, n_columns: usize) {
+    let before = column_note(table);
+    table.columns.truncate(n_columns);
+    table.rows.iter_mut().for_each(|row| row.truncate(n_columns));
+    table.notes.retain(|note| Some(note) != before.as_ref());
+    table.notes.extend(column_note(table));
 }
 
 /// Shows a nested value as text if it is longer than a cell.
@@ -107,13 +121,15 @@ fn text_size(text: &str) -> usize {
 
 /// Notes the columns of numbers in which some are texts, to keep their digits.
 fn large_numbers(table: &Table) -> Option<String> {
-    let is_large = |value: &Value| match value {
-        Value::Text(text) => text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit()),
+    let is_large = |value: &Value, kind: &Type| match (value, kind) {
+        (Value::Text(text), Type::Integer | Type::Number) => {
+            text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit())
+        }
+        (Value::Text(text), Type::Json) => has_large_integer(text),
         _ => false,
     };
     let has_large = |(column_idx, column): &(usize, &Column)| {
-        matches!(column.kind, Type::Integer | Type::Number)
-            && table.rows.iter().any(|row| is_large(&row[*column_idx]))
+        table.rows.iter().any(|row| is_large(&row[*column_idx], &column.kind))
     };
     let columns: Vec<&str> = table
         .columns

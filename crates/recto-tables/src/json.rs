@@ -22,6 +22,7 @@ mod members;
 
 pub(crate) mod stream;
 
+pub use columns::has_large_integer;
 use columns::{Columns, JsonCell, Kinds};
 use members::{each_member, each_member_of_feature};
 use stream::{ValueExtent, Values, extent};
@@ -44,7 +45,7 @@ const ONLY_COLUMN: &str = "json";
 
 /// Returns the first rows of a JSON text.
 pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
-    let mut values = Values::new(Text::open(input)?)?;
+    let mut values = Values::new(Text::open(input)?.within(request.max_memory))?;
     let is_geojson = request.name.to_ascii_lowercase().ends_with(".geojson");
     if is_geojson {
         values.enter_member("features");

@@ -47,6 +47,7 @@ pub mod sheets;
 mod quiet;
 
 pub use error::{Error, Result};
+pub use fit::truncate_columns;
 pub use source::Source;
 pub use table::{Column, Table, Type, Value};
 
@@ -69,12 +70,15 @@ pub struct Request<'a> {
     pub sheet: Option<&'a str>,
     /// The names of the columns to return, in this order; all if empty.
     pub columns: &'a [String],
+    /// About the most bytes of memory to use, apart from a few buffers.
+    pub max_memory: u64,
 }
 
 impl<'a> Request<'a> {
     /// Asks for the first rows with all columns.
     pub const fn new(name: &'a str, limit: usize, max_bytes: usize) -> Request<'a> {
-        Request { name, limit, max_bytes, offset: 0, sheet: None, columns: &[] }
+        let max_memory = limits::MEMORY;
+        Request { name, limit, max_bytes, offset: 0, sheet: None, columns: &[], max_memory }
     }
 }
 

@@ -4,6 +4,9 @@ use crate::parquet::{footer, pages};
 use crate::sheets::{archive, xls};
 use crate::{budget, compression, csv, json, names};
 
+/// Memory of a preview; a file that needs more is rejected.
+pub const MEMORY: u64 = budget::MAX_MEMORY;
+
 /// Columns of a table; the others are counted but not shown.
 pub const COLUMNS: usize = budget::MAX_COLUMNS;
 

@@ -38,7 +38,7 @@ use rows::RowBudget;
 const MAX_IN_LISTS: u64 = 1 << 18;
 
 /// The most values in the lists of a column in which rows are skipped.
-const MAX_SKIPPED_IN_LISTS: u64 = 1 << 24;
+const MAX_SKIPPED_IN_LISTS: u64 = 1 << 21;
 
 /// The least number of values that is read of a column of lists.
 const MIN_IN_LISTS: u64 = 64;
@@ -51,7 +51,7 @@ pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> 
 }
 
 fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
-    let footer = footer::read(&*source, request.offset, request.limit)?;
+    let footer = footer::read(&*source, request.offset, request.limit, request.max_memory)?;
     let schema = footer.metadata.file_metadata().schema_descr();
     let fields = schema.root_schema().get_fields();
     let n_all = fields.len();
@@ -66,6 +66,7 @@ fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
         n_skipped: request.offset.saturating_sub(footer.n_before as usize),
         rows: RowBudget::new(n_rows, n_columns, request.max_bytes),
         max_cell: max_cell_chars(n_columns, request.max_bytes),
+        max_memory: request.max_memory,
     };
     let mut builder = Builder::default();
     let mut columns = Vec::new();
@@ -100,6 +101,7 @@ struct ColumnReader<'a> {
     n_skipped: usize,
     rows: RowBudget,
     max_cell: usize,
+    max_memory: u64,
 }
 
 impl ColumnReader<'_> {
@@ -119,6 +121,7 @@ impl ColumnReader<'_> {
                 n_rows: n_rows.saturating_sub(n_skipped),
                 max_cell: self.max_cell,
                 n_in_lists: if n_skipped > 0 { MAX_SKIPPED_IN_LISTS } else { n_in_lists },
+                max_memory: self.max_memory,
             };
             let mut leaves = Vec::new();
             for (index, scalar) in node.leaves.clone().zip(node.scalars()) {

@@ -69,7 +69,11 @@ fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Workbook> {
     let n_bytes = bytes.get_ref().size();
     match read_archive(archive::reopen(&bytes), &failure, request) {
         Err(Error::Broken { cause }) => {
-            let repaired = repair::repair(bytes, n_bytes, &failure).ok().flatten();
+            let repaired = repair::repair(bytes, n_bytes, &failure, request.max_memory);
+            let repaired = match repaired {
+                Err(error @ Error::OutOfMemory { .. }) => return Err(error),
+                repaired => repaired.ok().flatten(),
+            };
             let Some(repaired) = repaired else { return Err(Error::Broken { cause }) };
             let (bytes, failure) = archive::open(Arc::new(repaired))?;
             read_archive(bytes, &failure, request)
@@ -79,7 +83,7 @@ fn read(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Workbook> {
 }
 
 fn read_archive(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Workbook> {
-    match archive::check(archive::reopen(&bytes), failure)? {
+    match archive::check(archive::reopen(&bytes), failure, request.max_memory)? {
         WorkbookKind::Ods => ods::read(bytes, failure, request),
         WorkbookKind::Xlsx => read_xlsx(bytes, failure, request),
         WorkbookKind::Xlsb => read_xlsb(bytes, failure, request),
@@ -122,7 +126,7 @@ fn read_cells<'a>(
 
 fn read_xls(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Workbook> {
     let mut grid = Grid::new(request);
-    let prepared = xls::prepare(bytes, failure, grid.max_rows(), request.sheet)?;
+    let prepared = xls::prepare(bytes, failure, grid.max_rows(), request)?;
     let explain = |error: XlsError| failure.explain(&error);
     let mut workbook: Xls<_> = Xls::new(Cursor::new(prepared.file)).map_err(explain)?;
     let sheets = workbook.sheets_metadata().to_vec();

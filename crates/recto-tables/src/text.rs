@@ -7,6 +7,7 @@ use std::io::Read;
 use recto_text::Encoding;
 use recto_text::encoding::Decoder;
 
+use crate::budget::{MAX_MEMORY, check_memory};
 use crate::error::{Error, Result};
 use crate::source::read_up_to;
 
@@ -15,6 +16,15 @@ const FIRST_BYTES: usize = 256 * 1024;
 
 /// The number of bytes from which a legacy encoding is guessed.
 const GUESS_BYTES: usize = 64 * 1024;
+
+/// A buffer that is not longer is not checked, because it takes little memory in any case.
+const MIN_CHECKED: usize = FIRST_BYTES / 2 * 3;
+
+/// How often the bytes of the buffer exist while it grows.
+const BUFFER_COPIES: usize = 4;
+
+/// About the memory of a field besides its text, in all places that keep it.
+const ELEMENT_BYTES: usize = 96;
 
 /// The note on text with invalid bytes.
 pub const INVALID: &str = "Some bytes are not valid in this encoding; they are shown as \u{fffd}.";
@@ -30,6 +40,7 @@ pub struct Text<'a> {
     is_complete: bool,
     encoding: Encoding,
     has_invalid: bool,
+    max_memory: u64,
 }
 
 impl<'a> Text<'a> {
@@ -49,9 +60,15 @@ impl<'a> Text<'a> {
             is_complete: false,
             encoding,
             has_invalid: false,
+            max_memory: MAX_MEMORY,
         };
         text.push(&head, FIRST_BYTES);
         Ok(text)
+    }
+
+    /// Returns the same text, of which no more is buffered than can be parsed with this memory.
+    pub fn within(self, max_memory: u64) -> Text<'a> {
+        Text { max_memory, ..self }
     }
 
     /// Returns the buffered text.
@@ -99,7 +116,21 @@ impl<'a> Text<'a> {
         let n_bytes = self.buffer.len().max(FIRST_BYTES);
         let bytes = read_up_to(self.input, n_bytes)?;
         self.push(&bytes, n_bytes);
-        Ok(())
+        self.check_memory()
+    }
+
+    /// Checks the memory that a long buffer takes, with the fields or values that it is split into.
+    fn check_memory(&self) -> Result<()> {
+        if self.buffer.len() <= MIN_CHECKED {
+            return Ok(());
+        }
+        let is_delimiter = |byte: &&u8| matches!(byte, b',' | b';' | b'\t' | b'|');
+        let n_delimiters = self.buffer.as_bytes().iter().filter(is_delimiter).count();
+        let n_spaces = self.buffer.as_bytes().iter().filter(|byte| **byte == b' ').count();
+        // Spaces are tried only if there are no other delimiters.
+        let n_elements = n_delimiters.max(n_spaces);
+        let n_bytes = self.buffer.len() * BUFFER_COPIES + n_elements * ELEMENT_BYTES;
+        check_memory(n_bytes as u64, self.max_memory)
     }
 
     fn push(&mut self, bytes: &[u8], n_wanted: usize) {

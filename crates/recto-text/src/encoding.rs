@@ -59,6 +59,36 @@ impl Encoding {
         [UTF8_BOM, UTF16LE_BOM, UTF16BE_BOM].iter().any(|bom| bytes.starts_with(bom))
     }
 
+    /// Whether bytes are UTF-8 without BOM and NUL, as nearly all files are.
+    pub fn is_plain_utf8(bytes: &[u8]) -> bool {
+        const CHUNK: usize = 64;
+        const MAX_FOREIGN: usize = 256;
+        // ASCII without NUL. Without an early exit, the compiler vectorizes the comparison.
+        let is_ascii =
+            |chunk: &&[u8; CHUNK]| chunk.iter().fold(true, |is, byte| is & (*byte as i8 > 0));
+        if Encoding::has_bom(bytes) {
+            return false;
+        }
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            rest = &rest[CHUNK * rest.as_chunks().0.iter().take_while(is_ascii).count()..];
+            let foreign = &rest[..rest.len().min(MAX_FOREIGN)];
+            let n_valid = match std::str::from_utf8(foreign) {
+                Ok(_) => foreign.len(),
+                // It ends inside a character.
+                Err(error) if error.error_len().is_none() && foreign.len() < rest.len() => {
+                    error.valid_up_to()
+                }
+                Err(_) => return false,
+            };
+            if memchr::memchr(0, &foreign[..n_valid]).is_some() {
+                return false;
+            }
+            rest = &rest[n_valid..];
+        }
+        true
+    }
+
     /// Detects the encoding from the start of a file, which may be cut inside a character.
     pub fn sniff(head: &[u8]) -> Option<Encoding> {
         if let Err(error) = std::str::from_utf8(head)
@@ -180,7 +210,10 @@ fn detect_legacy(bytes: &[u8]) -> Option<Encoding> {
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
-    let encoding = detector.guess(None, Utf8Detection::Deny);
+    let mut encoding = detector.guess(None, Utf8Detection::Deny);
+    if is_hardly_baltic(bytes, encoding) {
+        encoding = encoding_rs::WINDOWS_1252;
+    }
     if looks_like_damaged_utf8(bytes, encoding) {
         return None;
     }
@@ -217,6 +250,21 @@ fn has_only_signs(bytes: &[u8]) -> bool {
         byte => byte.is_ascii() || is_sign(at),
     };
     (0..bytes.len()).all(is_text)
+}
+
+/// Whether a Baltic encoding was guessed from three letters or fewer, none of which is the common š or
+/// ž. The detector takes `Béjaïa` for Latvian.
+fn is_hardly_baltic(bytes: &[u8], guess: &'static encoding_rs::Encoding) -> bool {
+    let mut letters: Vec<u8> = bytes.iter().copied().filter(|byte| !byte.is_ascii()).collect();
+    letters.sort_unstable();
+    letters.dedup();
+    let is_telling = |byte: &u8| match guess.name() {
+        "windows-1257" | "ISO-8859-13" => matches!(byte, 0xd0 | 0xde | 0xf0 | 0xfe),
+        _ => matches!(byte, 0xa9 | 0xae | 0xb9 | 0xbe),
+    };
+    let is_baltic =
+        matches!(guess.name(), "windows-1257" | "ISO-8859-13" | "ISO-8859-4" | "ISO-8859-10");
+    is_baltic && letters.len() < 4 && !letters.iter().any(is_telling)
 }
 
 /// Whether bytes look like damaged UTF-8. For a single-byte encoding, one valid multi-byte UTF-8

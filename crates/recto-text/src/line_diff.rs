@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::Size;
 use imara_diff::{Algorithm, Diff, InternedInput};
 
-/// The most lines of both versions together that are compared. Beyond it all lines count as changed.
+/// The most lines of both versions together that are compared.
 pub const MAX_LINES: usize = 2_000_000;
 
 /// Git inspects this many bytes to decide whether a file is binary.
@@ -39,7 +39,7 @@ pub struct LineDiff<'a> {
 }
 
 impl<'a> LineDiff<'a> {
-    /// Compares two versions.
+    /// Compares two versions, which must be [comparable](is_comparable).
     pub fn new(before: &'a [u8], after: &'a [u8]) -> LineDiff<'a> {
         let (before, after) = (lines(before), lines(after));
         let changes = compare(&before, &after);
@@ -117,13 +117,27 @@ impl<'a> LineDiff<'a> {
 /// before the comparison, which can move a change in repeated lines.
 pub fn changes_for_blame(before: &[u8], after: &[u8]) -> Vec<Replaced> {
     let n_common = common_end(before, after);
-    let before = lines(&before[..before.len() - n_common]);
-    let after = lines(&after[..after.len() - n_common]);
-    compare(&before, &after)
+    let before = &before[..before.len() - n_common];
+    let after = &after[..after.len() - n_common];
+    match is_comparable(before, after) {
+        true => compare(&lines(before), &lines(after)),
+        false => vec![Replaced { before: 0..n_lines(before), after: 0..n_lines(after) }],
+    }
+}
+
+/// Returns the number of lines.
+pub fn n_lines(bytes: &[u8]) -> usize {
+    let is_open = bytes.last().is_some_and(|last| *last != b'\n');
+    memchr::memchr_iter(b'\n', bytes).count() + usize::from(is_open)
+}
+
+/// Whether two versions have few enough lines to be compared in bounded memory.
+pub fn is_comparable(before: &[u8], after: &[u8]) -> bool {
+    n_lines(before) + n_lines(after) <= MAX_LINES
 }
 
 /// Splits bytes into lines with their endings.
-pub fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
@@ -137,9 +151,6 @@ fn common_end(before: &[u8], after: &[u8]) -> usize {
 }
 
 fn compare<'a>(before: &[&'a [u8]], after: &[&'a [u8]]) -> Vec<Replaced> {
-    if before.len() + after.len() > MAX_LINES {
-        return vec![Replaced { before: 0..before.len(), after: 0..after.len() }];
-    }
     let mut input: InternedInput<&[u8]> = InternedInput::default();
     input.update_before(before.iter().copied());
     input.update_after(after.iter().copied());

@@ -53,7 +53,10 @@ pub struct OneLine<'a>(pub &'a str);
 
 impl fmt::Display for OneLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.0.contains(is_active) && !self.0.starts_with('"') {
+        // Most names are plain ASCII, which needs no decoding.
+        let is_plain = |byte: u8| matches!(byte, b' '..=b'~');
+        let is_active = || !self.0.bytes().all(is_plain) && self.0.contains(is_active);
+        if !self.0.starts_with('"') && !is_active() {
             return f.write_str(self.0);
         }
         f.write_str("\"")?;

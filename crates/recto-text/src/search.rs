@@ -102,8 +102,7 @@ impl Needle {
     }
 
     /// Whether a line of a text matches, or `stop` returned true before one was found.
-    pub fn occurs_in(&self, text: &str, stop: &dyn Fn() -> bool) -> bool {
-        let text = text.as_bytes();
+    pub fn occurs_in(&self, text: &[u8], stop: &dyn Fn() -> bool) -> bool {
         self.chunks(text).any(|chunk| self.find_line(chunk, 0).is_some() || stop())
     }
 

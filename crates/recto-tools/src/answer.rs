@@ -128,8 +128,17 @@ fn words(note: Note) -> &'static str {
         Note::ChangedOnSave => "the editor changed the text while saving it",
         Note::Grew => "the file grew while it was read; this is its earlier content",
         Note::LinkTarget => "this is a symbolic link; its text is the path of its target",
+        Note::LfsPointer => "this is a Git LFS pointer; a checkout would write the large file",
+        Note::FilteredOnCheckout => {
+            "a checkout would filter this file (.gitattributes) and may write other bytes"
+        }
+        Note::CrlfOnCheckout => {
+            "a checkout would write CRLF line endings (.gitattributes or core.autocrlf)"
+        }
+        Note::NotExecutable => "the file is executable at that commit; its mode is not restored",
         Note::LostSetId => "the file's setuid and setgid bits were removed",
         Note::LostCapabilities => "the file's capabilities were removed",
         Note::LostFlags => "the file's inode flags (lsattr) were not kept",
+        Note::NotRecorded => "not recorded in the journal; recto undo cannot undo this change",
     }
 }

@@ -103,6 +103,13 @@ pub fn schema(params: &[Param]) -> Map<String, Value> {
     schema
 }
 
+/// Lists the declared arguments of a tool, or of the item at a place such as `edits[0].`.
+pub fn known(place: &str, params: &[Param]) -> String {
+    let known: Vec<_> = params.iter().map(|param| param.name).collect();
+    let who = if place.is_empty() { "This tool" } else { place.trim_end_matches('.') };
+    format!("{who} accepts: {}", known.join(", "))
+}
+
 /// The names that are accepted for each other.
 const ALIASES: [&str; 2] = ["path", "file_path"];
 
@@ -178,11 +185,7 @@ impl Arguments {
         {
             return Err(Error::TwoNames { name, alias });
         }
-        let known = || {
-            let known: Vec<_> = params.iter().map(|param| param.name).collect();
-            let who = if place.is_empty() { "This tool" } else { place.trim_end_matches('.') };
-            format!("{who} accepts: {}", known.join(", "))
-        };
+        let known = || known(place, params);
         if let Some(name) =
             given.keys().find(|name| !params.iter().any(|param| param.name == *name))
         {

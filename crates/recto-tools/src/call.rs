@@ -18,7 +18,7 @@ use crate::delivery::Delivery;
 use crate::error::{Error, Result};
 use crate::seen::Seen;
 use crate::served::{Names, Served};
-use crate::tools::{Answer, Env, SUBJECTS, Tool};
+use crate::tools::{Answer, Env, FROM_PATH, SUBJECTS, Tool};
 use crate::versions::Versions;
 
 /// The maximum number of new directories that a hint suggests to create.
@@ -224,6 +224,8 @@ impl Calls {
                 Error::MissingParent { parent }
             }
             Error::Store(StoreError::NotInRevision { path, revision }) => {
+                let restores = tool.params.iter().any(|param| param.name == FROM_PATH.name);
+                let argument = if restores { FROM_PATH.name } else { argument };
                 let at = self.revisions.at(&revision, &path, context);
                 let nearby = at.map(|at| at.store.nearby(&at.path, context)).unwrap_or_default();
                 Error::MissingAt { path, revision, argument, nearby }

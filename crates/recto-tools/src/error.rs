@@ -231,6 +231,7 @@ fn store_code(error: &StoreError) -> i32 {
         StoreError::DiskFull { .. } => -32005,
         StoreError::FileExists { .. } => -32006,
         StoreError::Busy { .. }
+        | StoreError::MemoryBusy { .. }
         | StoreError::OpenElsewhere { .. }
         | StoreError::Unsaved { .. }
         | StoreError::EditorSilent { .. }

@@ -8,6 +8,7 @@ mod edit;
 mod paths;
 mod read;
 mod report;
+mod restore;
 mod row;
 mod rows;
 mod search;
@@ -41,6 +42,7 @@ use serde_json::{Map, Value, json};
 
 pub use crate::answer::{Answer, FileChange};
 pub use crate::arguments::{Arguments, Param, ParamKind, as_integer, schema};
+pub(crate) use restore::FROM_PATH;
 
 use crate::arguments;
 use crate::delivery::Delivery;
@@ -125,6 +127,12 @@ impl Tool {
             Toolset::Text => self.name.replacen('_', ".", 1).into(),
             Toolset::Edit | Toolset::Files | Toolset::History => self.name.into(),
         }
+    }
+
+    /// Whether it only reads one file, which is usually quick.
+    pub fn reads_one_file(&self) -> bool {
+        let is_of_files = matches!(self.toolset, Toolset::Edit | Toolset::Text);
+        is_of_files && matches!(self.run, Run::Reads(_))
     }
 
     /// Returns the JSON schema of its arguments.

@@ -6,11 +6,17 @@ mod codex;
 mod demo;
 mod doctor;
 mod http;
+mod install;
+mod journal;
+mod log;
 mod logging;
 mod options;
 mod print;
+mod recorded;
 mod serve;
+mod show;
 mod tools;
+mod undo;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +26,6 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::config::Config;
-use crate::log;
 use options::Options;
 use recto_text::quote::Escaped;
 
@@ -34,6 +39,7 @@ use recto_text::quote::Escaped;
     after_help = "\
 Examples:
   recto demo                      run a demonstration in a temporary directory
+  recto install codex zed         add recto to the settings of these clients
   recto ~/project                 serve a directory to an MCP client on stdin and stdout
   recto doctor ~/project          check the setup and suggest fixes
   recto tools read_text_file      describe a tool
@@ -48,11 +54,17 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Install(install::Install),
     Serve(serve::Serve),
     Acp(acp::Acp),
     Codex(codex::Codex),
     Call(call::Call),
     Tools(tools::Tools),
+    Log(log::Log),
+    Show(show::Show),
+    Diff(show::Diff),
+    Undo(undo::Undo),
+    Journal(journal::Journal),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
 }
@@ -100,13 +112,19 @@ fn is_for_serve(first: &OsStr) -> bool {
 
 /// Runs the program.
 pub fn run() -> ExitCode {
-    log::keep_panics_short();
+    crate::log::keep_panics_short();
     let result = match Cli::parse_from(with_command(std::env::args_os())).command {
+        Command::Install(install) => install.run(),
         Command::Serve(serve) => serve.run(),
         Command::Acp(acp) => acp.run(),
         Command::Codex(codex) => codex.run(),
         Command::Call(call) => call.run(),
         Command::Tools(tools) => tools.run(),
+        Command::Log(log) => log.run(),
+        Command::Show(show) => show.run(),
+        Command::Diff(diff) => diff.run(),
+        Command::Undo(undo) => undo.run(),
+        Command::Journal(journal) => journal.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::Demo(demo) => demo.run(),
     };

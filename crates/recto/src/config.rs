@@ -29,8 +29,33 @@ pub struct Config {
     pub allows_git_writes: bool,
     /// Whether a write is synced to disk before it is reported as done.
     pub is_durable: bool,
+    /// Whether and where changes are recorded.
+    pub journal: JournalConfig,
     /// The format of answers and names on the wire.
     pub wire: Wire,
+}
+
+/// Whether and where changes are recorded.
+#[derive(Debug, Clone, Default)]
+pub struct JournalConfig {
+    /// Whether changes are recorded.
+    pub mode: JournalMode,
+    /// The directory of the journal, if it is not the default.
+    pub state_dir: Option<PathBuf>,
+    /// Patterns of files whose content is not stored.
+    pub excluded: Vec<String>,
+}
+
+/// Whether changes are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum JournalMode {
+    /// Record changes; make a change that cannot be recorded, with a note
+    #[default]
+    On,
+    /// Record nothing
+    Off,
+    /// Reject a change that cannot be recorded
+    Required,
 }
 
 /// The format of answers and names on the wire. What is not set depends on the client.

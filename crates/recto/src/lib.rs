@@ -8,7 +8,11 @@ pub mod clients;
 
 pub mod config;
 
+pub mod install;
+
 pub mod assemble;
+
+pub mod journal;
 
 pub mod limits;
 
@@ -25,8 +29,6 @@ mod line;
 mod signals;
 
 mod http;
-
-pub mod state_dir;
 
 pub mod allocator;
 

@@ -81,7 +81,7 @@ limits! {
     REQUEST_BYTES_IN_FLIGHT: bytes usize = 32 << 20,
         "input is not read until one is answered; a larger request runs alone",
         By("a_large_request_waits_until_it_is_alone");
-    /// Concurrent calls; fewer if `--max-answer-bytes` is large.
+    /// Concurrent calls; fewer if `--max-answer-bytes` is large. A quarter of them is reserved for `read_text_file` and `text_read`.
     RUNNING_CALLS: count usize = 16,
         "further calls wait",
         By("no_more_calls_run_than_answers_have_room");
@@ -93,10 +93,21 @@ limits! {
     CALL_THREADS: count usize = 64,
         "-32017 until one returns",
         By("hanging_calls_are_bounded_and_the_server_keeps_working");
-    /// Time after which a running call is logged and no longer counts as concurrent.
-    SLOW_CALL: time Duration = Duration::from_secs(30),
+    /// Time after which a running call no longer counts as concurrent, for half of the threads. A call that waits for a lock or for memory does not count at all.
+    LONG_CALL: time Duration = Duration::from_secs(2),
         "another call may start",
         By("calls_that_hang_for_long_free_their_slots");
+    /// Time after which a running call is logged and does not count in any case.
+    SLOW_CALL: time Duration = Duration::from_secs(30),
+        "another call may start",
+        Not("takes half a minute");
+    /// Memory of all calls for files, tables and listings.
+    MEMORY: bytes usize = recto_store::limits::MEMORY,
+        "a call that needs more is rejected with -32019; a call that needs more than is left waits",
+        By("large_edits_of_large_files_run_one_at_a_time");
+    /// Time that a call waits for memory while no other call gets any.
+    MEMORY_WAIT: time Duration = recto_store::limits::MEMORY_WAIT,
+        "-32017", By("memory_is_returned_when_the_call_ends");
     /// Time for a cancelled call to end.
     AFTER_CANCELLATION: time Duration = Duration::from_secs(2),
         "the call is abandoned",
@@ -287,13 +298,14 @@ limits! {
 
     /// Size up to which a file is edited in memory; of a larger file only the affected lines are loaded.
     WHOLE_CHANGE: bytes u64 = recto_store::limits::WHOLE_CHANGE,
-        "no visible difference", By("a_large_file_is_edited_without_loading_it");
+        "-32019 if all of it is needed: to overwrite it, in an encoding other than UTF-8, or with CRLF and lines of megabytes",
+        By("a_large_file_is_edited_without_loading_it");
     /// Distance between the strings of one call in such a file.
     EXCERPT: bytes u64 = recto_store::limits::EXCERPT,
         "-32019", By("edits_too_far_apart_need_separate_calls");
-    /// Size of a changed file that must be loaded whole: to remove or overwrite it, in an encoding other than UTF-8, or with CRLF and lines of megabytes.
-    CHANGED_FILE: bytes u64 = recto_store::limits::CHANGED_FILE,
-        "-32019", By("a_file_larger_than_a_gibibyte_is_not_edited");
+    /// Size of a file that is removed.
+    REMOVED_FILE: bytes u64 = recto_store::limits::REMOVED_FILE,
+        "-32019", By("a_file_larger_than_a_gibibyte_is_not_removed");
     /// Time that a write waits for the lock of the directory.
     LOCK_WAIT: time Duration = recto_store::limits::LOCK_WAIT,
         "-32017", By("a_directory_that_stays_locked_is_reported_as_busy");
@@ -387,6 +399,29 @@ limits! {
     BATCH_MESSAGES: count usize = crate::acp::relay::peek::MAX_BATCH,
         "the batch is passed on unchanged; so is a batch inside a batch",
         By("a_batch_of_many_messages_is_not_split");
+
+    // The journal.
+
+    /// Content of one file that the journal keeps.
+    JOURNAL_CONTENT: bytes usize = recto_journal::keeping::MAX_CONTENT,
+        "the change is listed; it can be undone unless it created or removed the file",
+        Not("16 MiB are compressed and written for every case");
+    /// Time that a recorded change is kept.
+    JOURNAL_AGE: time Duration = recto_journal::keeping::MAX_AGE,
+        "the change is removed from the journal",
+        By("old_changes_are_removed_and_later_ones_can_still_be_undone");
+    /// Size of all recorded changes below one root.
+    JOURNAL_ROOT_BYTES: bytes u64 = recto_journal::keeping::MAX_ROOT_BYTES,
+        "the oldest are removed",
+        By("old_changes_are_removed_and_later_ones_can_still_be_undone");
+    /// Size of all recorded changes.
+    JOURNAL_BYTES: bytes u64 = recto_journal::keeping::MAX_BYTES,
+        "the oldest of the largest root are removed",
+        Not("2 GiB would have to be recorded");
+    /// Time that a change waits for another process's record.
+    JOURNAL_LOCK: time Duration = recto_journal::state_dir::LOCK_WAIT,
+        "the change is made, with a note that it is not recorded",
+        Not("it would make the tests slow");
 }
 
 /// Returns the number of concurrent calls whose answers fit into [`UNREAD_ANSWER_BYTES`].
@@ -396,6 +431,9 @@ pub fn running_calls(max_answer_bytes: usize) -> usize {
     const COPIES: usize = 4;
     (UNREAD_ANSWER_BYTES / (COPIES * max_answer_bytes)).clamp(4, RUNNING_CALLS)
 }
+
+/// The seconds of a day.
+const DAY: u64 = 24 * 60 * 60;
 
 impl std::fmt::Display for Amount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -414,6 +452,9 @@ impl std::fmt::Display for Amount {
                     write!(f, "{digit}")?;
                 }
                 Ok(())
+            }
+            Amount::Time(time) if time.as_secs() >= DAY && time.as_secs().is_multiple_of(DAY) => {
+                write!(f, "{} days", time.as_secs() / DAY)
             }
             Amount::Time(time) => write!(f, "{} s", time.as_secs_f32()),
         }
@@ -441,6 +482,7 @@ mod tests {
             (Amount::Count(5_000_000), "5,000,000"),
             (Amount::Count(40), "40"),
             (Amount::Time(Duration::from_millis(1500)), "1.5 s"),
+            (Amount::Time(Duration::from_secs(30 * DAY)), "30 days"),
         ] {
             assert_eq!(amount.to_string(), expected);
         }

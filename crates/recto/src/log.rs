@@ -15,6 +15,7 @@ use tracing::subscriber::Interest;
 use tracing::{Event, Metadata, Subscriber, error};
 
 use line::Fields;
+pub use line::Moment;
 use recto_store::sync::lock;
 use recto_text::quote::Escaped;
 

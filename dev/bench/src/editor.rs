@@ -162,6 +162,7 @@ struct Editor {
 impl Editor {
     fn start(recto: &Path, folder: &Path) -> Result<Editor> {
         let mut command = Command::new(recto);
+        command.env("RECTO_STATE_DIR", recto_dev::state_dir());
         command.args(["acp", "--", "cat"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut relay = command.spawn()?;
         let mut input = relay.stdin.take().ok_or("no stdin")?;

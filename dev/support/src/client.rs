@@ -110,6 +110,7 @@ pub struct Client {
 impl Client {
     /// Starts a process without sending anything.
     pub fn start(command: &mut Command) -> Result<Client> {
+        command.env("RECTO_STATE_DIR", crate::state_dir());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let input = child.stdin.take();
         let output = child.stdout.take().ok_or("no stdout")?;

@@ -12,6 +12,7 @@ mod huge_request;
 mod kills;
 mod load;
 mod lost_updates;
+mod memory;
 mod power;
 mod swap;
 mod unread;
@@ -48,6 +49,7 @@ pub const ALL: &[Trial] = &[
     huge_request::TRIAL,
     unread::TRIAL,
     flood::TRIAL,
+    memory::TRIAL,
     fidelity::TRIAL,
     load::TRIAL,
 ];

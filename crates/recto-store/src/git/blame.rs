@@ -10,11 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 
 use gix_hash::ObjectId;
 use gix_object::tree::EntryKind;
-use recto_text::line_diff::{Replaced, changes_for_blame, lines};
+use recto_text::line_diff::{Replaced, changes_for_blame, n_lines};
 
 use super::commits::{Commit, CommitInfo, Walk};
 use super::history::{History, Stop};
-use super::log::lossy;
 use super::renames::Candidate;
 use super::revision::Peel;
 use super::tree::TreeEntry;
@@ -27,8 +26,10 @@ pub struct BlameRun {
     pub lines: Range<usize>,
     /// The commit; `None` for lines that are not committed yet.
     pub commit: Option<CommitInfo>,
-    /// The path of the file in that commit, if it differs.
+    /// The path of the file in that commit as answers show it, if it differs.
     pub path: Option<String>,
+    /// Whether a shallow clone ends at that commit, so that the lines may be older.
+    pub may_be_older: bool,
 }
 
 /// Consecutive lines of the blamed file, and where they are in an earlier version.
@@ -64,17 +65,18 @@ struct Blame<'a> {
 impl History {
     /// Returns the origin of lines of the file that this history is about. `wanted` are lines as
     /// indices from 0. With `current`, these are lines of this text, which may differ from the
-    /// revision's.
+    /// revision's or be of a file that the revision does not have.
     pub fn blame(
         &self,
         revision: &str,
         current: Option<&[u8]>,
-        wanted: Range<usize>,
+        wanted: impl IntoIterator<Item = Range<usize>>,
     ) -> Result<Vec<BlameRun>> {
         let id = self.resolve(revision, Peel::Commit)?;
         let too_slow =
             "following these lines through history takes too long; ask for fewer `lines`";
-        self.blame_from(id, revision, current, wanted).map_err(|stop| self.error(stop, too_slow))
+        let runs = self.blame_from(id, revision, current, wanted.into_iter());
+        runs.map_err(|stop| self.error(stop, too_slow))
     }
 
     fn blame_from(
@@ -82,22 +84,28 @@ impl History {
         id: ObjectId,
         revision: &str,
         current: Option<&[u8]>,
-        wanted: Range<usize>,
+        wanted: impl Iterator<Item = Range<usize>>,
     ) -> Result<Vec<BlameRun>, Stop> {
         let commit = self.commit(&id)?;
         let path = self.below.as_os_str().as_bytes().to_vec();
-        let entry = self.entry(commit.tree, &path)?.filter(|entry| entry.kind != EntryKind::Tree);
-        let Some(entry) = entry else {
+        let has_text = |entry: &TreeEntry| match entry.kind {
+            EntryKind::Blob | EntryKind::BlobExecutable => true,
+            EntryKind::Link => current.is_none(),
+            EntryKind::Tree | EntryKind::Commit => false,
+        };
+        let entry = self.entry(commit.tree, &path)?.filter(has_text);
+        let bytes = entry.map(|entry| self.object(&entry.id)).transpose()?;
+        let Some(text) = current.or(bytes.as_ref().map(|object| &object.bytes[..])) else {
             let (path, revision) = (self.path.to_string(), revision.into());
             return Err(Error::NotInRevision { path, revision }.into());
         };
-        let bytes = self.object(&entry.id)?;
-        let n_lines = lines(current.unwrap_or(&bytes.bytes)).len();
-        let wanted = wanted.start.min(n_lines)..wanted.end.min(n_lines);
-        let whole = vec![Piece { start: wanted.start, lines: wanted.clone() }];
-        let (left, pieces) = match current {
-            None => (Vec::new(), whole),
-            Some(current) => split(whole, &changes_for_blame(&bytes.bytes, current)),
+        let n_lines = n_lines(text);
+        let whole = wanted.map(|wanted| wanted.start.min(n_lines)..wanted.end.min(n_lines));
+        let whole: Vec<Piece> = whole.map(|lines| Piece { start: lines.start, lines }).collect();
+        let (left, pieces) = match (&bytes, current) {
+            (Some(bytes), Some(current)) => split(whole, &changes_for_blame(&bytes.bytes, current)),
+            (Some(_), None) => (Vec::new(), whole),
+            (None, _) => (whole, Vec::new()),
         };
         let mut blame = Blame {
             history: self,
@@ -106,7 +114,9 @@ impl History {
             paths: HashMap::new(),
             done: Vec::new(),
         };
-        blame.pass(Origin { commit: id, path: path.clone() }, entry.id, pieces)?;
+        if let Some(entry) = entry {
+            blame.pass(Origin { commit: id, path: path.clone() }, entry.id, pieces)?;
+        }
         while let Some(commit) = blame.walk.pop() {
             blame.settle(&commit)?;
         }
@@ -244,7 +254,7 @@ impl Blame<'_> {
                 run.lines.end = lines.end;
                 continue;
             }
-            let (mut commit, mut other_path) = (None, None);
+            let (mut commit, mut other_path, mut may_be_older) = (None, None, false);
             if let Some(origin) = &origin {
                 let info = match commits.entry(origin.commit) {
                     Entry::Occupied(known) => known.into_mut(),
@@ -254,9 +264,10 @@ impl Blame<'_> {
                     }
                 };
                 commit = Some(info.clone());
-                other_path = (origin.path != path).then(|| lossy(&origin.path));
+                other_path = (origin.path != path).then(|| self.history.shown(&origin.path));
+                may_be_older = self.history.is_shallow_end(&origin.commit)?;
             }
-            runs.push((origin, BlameRun { lines, commit, path: other_path }));
+            runs.push((origin, BlameRun { lines, commit, path: other_path, may_be_older }));
         }
         Ok(runs.into_iter().map(|(_, run)| run).collect())
     }

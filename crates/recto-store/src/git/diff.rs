@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::glob::Glob;
 use crate::limits;
 use crate::path::AbsPath;
-use crate::{Bytes, ListRequest, Store};
+use crate::{ListRequest, Store, read_all};
 
 /// The most files that a comparison with the disk lists.
 const MAX_LISTED: usize = 200_000;
@@ -358,20 +358,6 @@ fn file_change(
         _ => Status::Modified,
     };
     FileChange { status, path, old_path, before, after }
-}
-
-fn read_all(file: &dyn Bytes) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; file.size() as usize];
-    let mut n_read = 0;
-    while n_read < bytes.len() {
-        match file.read_at(&mut bytes[n_read..], n_read as u64)? {
-            0 => break,
-            n => n_read += n,
-        }
-    }
-    bytes.truncate(n_read);
-    file.check_unchanged()?;
-    Ok(bytes)
 }
 
 fn system(path: &AbsPath) -> Error {

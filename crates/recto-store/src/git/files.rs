@@ -1,6 +1,6 @@
 //! A store of the files in one git tree.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -9,6 +9,7 @@ use gix_hash::ObjectId;
 use gix_object::Kind;
 use gix_object::tree::EntryKind;
 
+use super::attributes::Attributes;
 use super::git_dir_access::{GitError, broken};
 use super::objects::{GitObject, ObjectLookup, Objects};
 use super::paths;
@@ -20,8 +21,12 @@ use crate::context::Context;
 use crate::nearby;
 use crate::path::AbsPath;
 use crate::{
-    BulkReader, Bytes, ListRequest, Listing, LocalStore, Nearby, Note, Store, Text, text_of,
+    BulkReader, Bytes, ListRequest, Listing, LocalStore, Nearby, Note, RevisionFile, Store, Text,
+    text_of,
 };
+
+/// Bytes of attribute rules that are read for one file.
+const MAX_ATTRIBUTES: usize = 1 << 20;
 
 /// The files of one tree.
 pub struct GitFiles {
@@ -133,6 +138,55 @@ impl GitFiles {
             context.notes.add(Note::LinkTarget);
         }
         Ok(bytes)
+    }
+
+    /// Reads a file to write it to disk, and adds notes if a checkout would write other bytes.
+    pub fn whole(&self, path: &AbsPath, context: &Context) -> Result<RevisionFile> {
+        let (bytes, kind) = self.bytes(path, context)?;
+        if kind == EntryKind::Link {
+            let instead = Instead::Special("a symbolic link");
+            return Err(Error::NotAFile { path: path.to_string(), instead });
+        }
+        let relative = self.relative(path, context)?.unwrap_or_default();
+        let attributes = self.attributes(&relative, context);
+        for note in attributes.notes(&bytes, &self.repository.config) {
+            context.notes.add(note);
+        }
+        Ok(RevisionFile { bytes, is_executable: kind == EntryKind::BlobExecutable })
+    }
+
+    /// Returns the attributes of a path below the top. Rules that cannot be read are skipped.
+    fn attributes(&self, relative: &Path, context: &Context) -> Attributes {
+        let mut attributes = Attributes::default();
+        let path = relative.as_os_str().as_encoded_bytes();
+        let mut n_left = MAX_ATTRIBUTES;
+        let mut apply = |rules: Option<Vec<u8>>, start: usize| {
+            let rules = rules.filter(|rules| rules.len() <= n_left).unwrap_or_default();
+            n_left -= rules.len();
+            attributes.apply(&rules, &path[start..], start == 0);
+        };
+        let slashes = memchr::memchr_iter(b'/', path).map(|slash| slash + 1);
+        for start in std::iter::once(0).chain(slashes) {
+            if context.cancel.check().is_err() {
+                break;
+            }
+            let folder = path[..start].split(|byte| *byte == b'/').filter(|part| !part.is_empty());
+            let parts: Vec<&[u8]> = folder.chain([&b".gitattributes"[..]]).collect();
+            let entry = tree::find(self.tree, &parts, |id, name| {
+                self.trees.find(id, name, |id| self.read_tree(id, context))
+            });
+            let Ok(Some(entry)) = entry else { continue };
+            let object = self.objects.find(&entry.id, context);
+            if let Ok(ObjectLookup::Whole(object)) = object
+                && object.kind == Kind::Blob
+            {
+                apply(Some(object.bytes), start);
+            }
+        }
+        let Repository { access, common_dir, .. } = &self.repository;
+        let own = access.read(common_dir, "info/attributes", MAX_ATTRIBUTES as u64, context);
+        apply(own.ok().flatten(), 0);
+        attributes
     }
 
     fn bytes(&self, path: &AbsPath, context: &Context) -> Result<(Vec<u8>, EntryKind)> {

@@ -11,7 +11,7 @@ use gix_object::Kind;
 use super::git_dir_access::{GitError, broken};
 use super::log::lossy;
 use super::objects::{GitObject, ObjectLookup, Objects};
-use super::packs::DeltaBases;
+use super::packs::{DeltaBases, Reading};
 use super::repository::Repository;
 use super::resolve::{Resolver, missing};
 use super::revision::{Peel, Revision};
@@ -54,6 +54,7 @@ pub struct History {
 pub(super) struct Cache {
     objects: Lru<ObjectId, Arc<GitObject>, { usize::MAX }, MAX_CACHED>,
     bases: DeltaBases,
+    inflate: gix_zlib::Inflate,
 }
 
 /// Why work on a history ended early.
@@ -142,8 +143,15 @@ impl History {
         if let Some(object) = cache.objects.get(id) {
             return Ok(Some(object.clone()));
         }
-        let found = self.objects.find_with(id, &mut cache.bases, &self.context)?;
-        let object = match found {
+        let deadline = Some(self.started + self.max_time);
+        let Cache { bases, inflate, .. } = &mut *cache;
+        let mut reading = Reading { bases, inflate, context: &self.context, deadline };
+        let found = self.objects.find_with(id, &mut reading);
+        if found.is_err() {
+            // The reason may be that the time is over.
+            self.check()?;
+        }
+        let object = match found? {
             ObjectLookup::Whole(object) => Arc::new(object),
             ObjectLookup::TooLarge { .. } => return Ok(None),
             ObjectLookup::Missing => return Err(missing(&self.repository, id).into()),

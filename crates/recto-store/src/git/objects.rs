@@ -15,7 +15,7 @@ use gix_object::Kind;
 use gix_pack::cache::Never;
 
 use super::git_dir_access::{GitDirAccess, GitError, broken};
-use super::packs::{BaseCache, Pack};
+use super::packs::{BaseCache, Pack, Reading};
 use crate::context::Context;
 use crate::limits;
 use crate::sync::lock;
@@ -81,26 +81,27 @@ impl Objects {
 
     /// Reads an object. Ignores `refs/replace`, so that an id always means the same content.
     pub fn find(&self, id: &oid, context: &Context) -> Result<ObjectLookup, GitError> {
-        self.find_with(id, &mut Never, context)
+        let (bases, inflate) = (&mut Never, &mut gix_zlib::Inflate::default());
+        self.find_with(id, &mut Reading { bases, inflate, context, deadline: None })
     }
 
-    /// Reads an object, with a cache for the bases of deltas.
+    /// Reads an object, with a cache for the bases of deltas and until a deadline.
     pub fn find_with(
         &self,
         id: &oid,
-        bases: &mut impl BaseCache,
-        context: &Context,
+        reading: &mut Reading<'_, impl BaseCache>,
     ) -> Result<ObjectLookup, GitError> {
+        let context = reading.context;
         context.cancel.check()?;
         let (packs, is_new) = self.packs(context)?;
-        if let Some(found) = self.find_in(&packs, id, bases, context)? {
+        if let Some(found) = self.find_in(&packs, id, reading)? {
             return Ok(found);
         }
         // A concurrent `git gc` may have moved the object to a new pack: load the packs again.
         let mut has_broken = packs.has_broken;
         if !is_new {
             let packs = self.load_packs(context)?;
-            if let Some(found) = self.find_in(&packs, id, bases, context)? {
+            if let Some(found) = self.find_in(&packs, id, reading)? {
                 return Ok(found);
             }
             has_broken = packs.has_broken;
@@ -124,7 +125,8 @@ impl Objects {
             }
         }
         let Some((digits, file)) = self.open_loose(id, context)? else { return Ok(None) };
-        let header = LooseHeader::read(file, LOOSE_START);
+        let mut inflate = gix_zlib::Inflate::default();
+        let header = LooseHeader::read(file, LOOSE_START, &mut inflate);
         header.map(|header| Some(header.kind)).ok_or_else(|| damaged(&digits))
     }
 
@@ -166,16 +168,17 @@ impl Objects {
         &self,
         packs: &Packs,
         id: &oid,
-        bases: &mut impl BaseCache,
-        context: &Context,
+        reading: &mut Reading<'_, impl BaseCache>,
     ) -> Result<Option<ObjectLookup>, GitError> {
         for pack in &packs.packs {
-            if let Some(found) = pack.find(id, &self.access, bases, context)? {
+            if let Some(found) = pack.find(id, &self.access, reading)? {
                 return Ok(Some(found));
             }
         }
-        let Some((digits, file)) = self.open_loose(id, context)? else { return Ok(None) };
-        read_loose(file).ok_or_else(|| damaged(&digits)).map(Some)
+        let Some((digits, file)) = self.open_loose(id, reading.context)? else {
+            return Ok(None);
+        };
+        read_loose(file, reading.inflate).ok_or_else(|| damaged(&digits)).map(Some)
     }
 
     /// Opens the file of a loose object. Also returns the digits of its id.
@@ -244,7 +247,6 @@ struct LooseHeader {
     kind: Kind,
     n_bytes: u64,
     stored: Vec<u8>,
-    inflate: gix_zlib::Inflate,
     status: gix_zlib::Status,
     n_in: usize,
     /// The inflated bytes, and how many of them are the header.
@@ -254,28 +256,28 @@ struct LooseHeader {
 
 impl LooseHeader {
     /// Reads up to `n_wanted` stored bytes. Returns `None` if the object is damaged.
-    fn read(mut file: File, n_wanted: u64) -> Option<LooseHeader> {
+    fn read(mut file: File, n_wanted: u64, inflate: &mut gix_zlib::Inflate) -> Option<LooseHeader> {
         let mut stored = Vec::new();
         (&mut file).take(n_wanted).read_to_end(&mut stored).ok()?;
-        let mut inflate = gix_zlib::Inflate::default();
         let mut start = vec![0; LOOSE_HEADER];
+        inflate.reset();
         let (status, n_in, n_out) = inflate.prefix(&stored, &mut start).ok()?;
         if status == gix_zlib::Status::BufError {
             return None;
         }
         start.truncate(n_out);
         let (kind, n_bytes, n_header) = gix_object::decode::loose_header(&start).ok()?;
-        Some(LooseHeader { kind, n_bytes, stored, inflate, status, n_in, start, n_header })
+        Some(LooseHeader { kind, n_bytes, stored, status, n_in, start, n_header })
     }
 }
 
 /// Inflates a loose object. Returns `None` if it is damaged.
-fn read_loose(file: File) -> Option<ObjectLookup> {
+fn read_loose(file: File, inflate: &mut gix_zlib::Inflate) -> Option<ObjectLookup> {
     let n_stored = file.metadata().ok()?.len();
     // The start of an object that is too large is enough to read its size.
     let n_wanted = if n_stored > MAX_OBJECT + (1 << 20) { LOOSE_START } else { n_stored };
-    let LooseHeader { kind, n_bytes, stored, mut inflate, status, n_in, start, n_header } =
-        LooseHeader::read(file, n_wanted)?;
+    let LooseHeader { kind, n_bytes, stored, status, n_in, start, n_header } =
+        LooseHeader::read(file, n_wanted, inflate)?;
     if n_bytes > MAX_OBJECT {
         return Some(ObjectLookup::TooLarge { n_bytes });
     }

@@ -1,17 +1,18 @@
 //! Reads one pack: its index, and its objects with their deltas applied.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 use gix_hash::{Kind as HashKind, ObjectId, Prefix, oid};
 use gix_object::Kind;
 use gix_pack::cache::{DecodeEntry, Never};
-use gix_pack::data::decode::{entry, header};
+use gix_pack::data::entry::Header;
+use gix_pack::data::{Entry, File as PackFile};
 use memmap2::Mmap;
 
 use super::git_dir_access::{GitDirAccess, GitError, broken};
@@ -20,14 +21,13 @@ use crate::context::Context;
 use crate::lru::Lru;
 
 /// By default git makes chains of at most 50 deltas; its maximum is 4095.
-const MAX_DELTAS: u32 = 4096;
+const MAX_DELTAS: usize = 4096;
 
-/// Bytes that all deltas of an object may copy. Applying them cannot be cancelled and takes about
-/// two seconds at this bound.
-const MAX_COPIED: usize = 8 << 30;
+/// Bytes that all deltas of an object may copy, which takes about two seconds.
+const MAX_COPIED: u64 = 8 << 30;
 
-/// Enough for an object, its base and all deltas.
-const MAX_ALLOCATED: usize = 192 << 20;
+/// The largest base of an object. Two are in memory while a delta is applied.
+const MAX_INFLATED: u64 = 96 << 20;
 
 /// Bytes of delta bases that are cached.
 const MAX_BASES: usize = 24 << 20;
@@ -121,14 +121,15 @@ impl Pack {
         &self,
         id: &oid,
         access: &GitDirAccess,
-        bases: &mut impl BaseCache,
-        context: &Context,
+        reading: &mut Reading<'_, impl BaseCache>,
     ) -> Result<Option<ObjectLookup>, GitError> {
         let Some(at) = self.index.lookup(id) else { return Ok(None) };
-        let Some(data) = self.data(access, context)? else { return Ok(None) };
-        bases.enter(self.id);
-        let read = self.read(data, self.index.pack_offset_at_index(at), bases);
-        read.map(Some).ok_or_else(|| broken(format!("object {} is damaged", id.to_hex())))
+        let Some(data) = self.data(access, reading.context)? else { return Ok(None) };
+        reading.bases.enter(self.id);
+        match self.read(data, self.index.pack_offset_at_index(at), reading)? {
+            Some(found) => Ok(Some(found)),
+            None => Err(broken(format!("object {} is damaged", id.to_hex()))),
+        }
     }
 
     /// Returns the type of an object without inflating it, or `None` if it is not in this pack.
@@ -140,12 +141,10 @@ impl Pack {
     ) -> Result<Option<Kind>, GitError> {
         let Some(at) = self.index.lookup(id) else { return Ok(None) };
         let Some(data) = self.data(access, context)? else { return Ok(None) };
-        let header = self.file(data).and_then(|file| {
-            let entry = file.entry(self.index.pack_offset_at_index(at)).ok()?;
-            self.header(&file, entry, &mut gix_zlib::Inflate::default())
-        });
+        let chain =
+            self.file(data).and_then(|file| self.chain(&file, self.index.pack_offset_at_index(at)));
         let damaged = || broken(format!("object {} is damaged", id.to_hex()));
-        header.map(|header| Some(header.kind)).ok_or_else(damaged)
+        chain.map(|chain| Some(chain.kind)).ok_or_else(damaged)
     }
 
     /// Adds the ids that start with some digits.
@@ -178,62 +177,205 @@ impl Pack {
         Ok(self.data.get().and_then(Option::as_ref))
     }
 
-    fn file<'a>(&self, data: &'a Mmap) -> Option<gix_pack::data::File<&'a [u8]>> {
-        gix_pack::data::File::from_data(&data[..], PathBuf::new(), self.hash).ok()
+    fn file<'a>(&self, data: &'a Mmap) -> Option<PackFile<&'a [u8]>> {
+        PackFile::from_data(&data[..], PathBuf::new(), self.hash).ok()
     }
 
-    /// Returns the entry of a delta's base, which must be in this pack.
-    fn base(&self, file: &gix_pack::data::File<&[u8]>, id: &oid) -> Option<gix_pack::data::Entry> {
-        let at = self.index.lookup(id)?;
-        file.entry(self.index.pack_offset_at_index(at)).ok()
-    }
-
-    /// Returns type and size of an object. Returns `None` if it is damaged or has too many deltas.
-    fn header(
-        &self,
-        file: &gix_pack::data::File<&[u8]>,
-        entry: gix_pack::data::Entry,
-        inflate: &mut gix_zlib::Inflate,
-    ) -> Option<header::Outcome> {
-        let n_bases = Cell::new(0);
-        let base = |id: &oid| {
-            n_bases.update(|n| n + 1);
-            match n_bases.get() > MAX_DELTAS {
-                true => Ok(None),
-                false => Ok(self.base(file, id).map(header::ResolvedBase::InPack)),
+    /// Returns the entries that an object consists of. Returns `None` if it is damaged or has too
+    /// many deltas.
+    fn chain(&self, file: &PackFile<&[u8]>, offset: u64) -> Option<Chain> {
+        let mut deltas = Vec::new();
+        let mut entry = file.entry(offset).ok()?;
+        loop {
+            let base = match entry.header {
+                Header::OfsDelta { base_distance } => {
+                    entry.checked_base_pack_offset(base_distance)?
+                }
+                // The base is in the same pack.
+                Header::RefDelta { base_id } => {
+                    self.index.pack_offset_at_index(self.index.lookup(base_id)?)
+                }
+                header => return Some(Chain { deltas, kind: header.as_kind()?, base: entry }),
+            };
+            deltas.push(entry);
+            if deltas.len() > MAX_DELTAS {
+                return None;
             }
-        };
-        let header = file.decode_header(entry, inflate, &base).ok()?;
-        (header.num_deltas <= MAX_DELTAS).then_some(header)
+            entry = file.entry(base).ok()?;
+        }
     }
 
     /// Inflates the object at an offset. Returns `None` if it is damaged.
-    fn read(&self, data: &Mmap, offset: u64, bases: &mut impl BaseCache) -> Option<ObjectLookup> {
-        let file = self.file(data)?;
-        let entry = file.entry(offset).ok()?;
-        let mut inflate = gix_zlib::Inflate::default();
-        let header = self.header(&file, entry.clone(), &mut inflate)?;
-        if header.object_size > MAX_OBJECT {
-            return Some(ObjectLookup::TooLarge { n_bytes: header.object_size });
+    fn read(
+        &self,
+        data: &Mmap,
+        offset: u64,
+        reading: &mut Reading<'_, impl BaseCache>,
+    ) -> Result<Option<ObjectLookup>, GitError> {
+        let Some(file) = self.file(data) else { return Ok(None) };
+        let Some(chain) = self.chain(&file, offset) else { return Ok(None) };
+        let mut inflate = Inflate { file, inflate: reading.inflate };
+        let n_bytes = match chain.deltas.first() {
+            None => Some(chain.base.decompressed_size),
+            Some(delta) => inflate.result_size(data, delta),
+        };
+        match n_bytes {
+            None => Ok(None),
+            Some(n_bytes) if n_bytes > MAX_OBJECT => Ok(Some(ObjectLookup::TooLarge { n_bytes })),
+            Some(n_bytes) => {
+                let kind = chain.kind;
+                let Reading { bases, context, deadline, .. } = reading;
+                let bytes = chain.apply(&mut inflate, *bases, context, *deadline)?;
+                let bytes = bytes.filter(|bytes| bytes.len() as u64 == n_bytes);
+                Ok(bytes.map(|bytes| ObjectLookup::Whole(GitObject { kind, bytes })))
+            }
         }
-        let max_allocated = MAX_COPIED / header.num_deltas.max(1) as usize;
-        let limited =
-            self.file(data)?.with_alloc_limit_bytes(Some(max_allocated.min(MAX_ALLOCATED)));
-        let mut bytes = Vec::new();
-        let object = limited
-            .decode_entry(
-                entry,
-                &mut bytes,
-                &mut inflate,
-                &|id, _| Ok(self.base(&file, id).map(entry::ResolvedBase::InPack)),
-                bases,
-            )
-            .ok()?;
-        // The buffer also had space for the delta bases.
-        bytes.shrink_to_fit();
-        let is_whole = bytes.len() as u64 == header.object_size && object.kind == header.kind;
-        is_whole.then_some(ObjectLookup::Whole(GitObject { kind: header.kind, bytes }))
     }
+}
+
+/// What reading objects needs besides the packs.
+pub struct Reading<'a, B> {
+    /// The bases that are already known.
+    pub bases: &'a mut B,
+    /// Inflates one entry after another: its window is too large to be allocated for each.
+    pub inflate: &'a mut gix_zlib::Inflate,
+    /// The context of the call.
+    pub context: &'a Context,
+    /// When to stop.
+    pub deadline: Option<Instant>,
+}
+
+/// The entries of a pack that an object consists of.
+struct Chain {
+    /// The deltas, the object's own first.
+    deltas: Vec<Entry>,
+    base: Entry,
+    kind: Kind,
+}
+
+impl Chain {
+    /// Applies the deltas. Cancellation and time are checked for each. Returns `None` if one is
+    /// damaged, or if they are too large together.
+    fn apply(
+        &self,
+        inflate: &mut Inflate<'_>,
+        bases: &mut impl BaseCache,
+        context: &Context,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        let Chain { deltas, base, kind } = self;
+        let max_bytes = (MAX_COPIED / deltas.len().max(1) as u64).min(MAX_INFLATED);
+        let sizes = deltas.iter().map(|delta| delta.decompressed_size);
+        let n_delta_bytes = sizes.fold(0, u64::saturating_add);
+        if base.decompressed_size.max(n_delta_bytes) > max_bytes {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        let entries = || deltas.iter().chain([base]);
+        let mut is_known = |entry: &Entry| bases.get(0, entry.data_offset, &mut bytes).is_some();
+        let n_left = match entries().position(|entry| !deltas.is_empty() && is_known(entry)) {
+            Some(n_left) => n_left,
+            None => {
+                let Some(inflated) = inflate.whole(base) else { return Ok(None) };
+                bytes = inflated;
+                if !deltas.is_empty() {
+                    bases.put(0, base.data_offset, &bytes, *kind, 0);
+                }
+                deltas.len()
+            }
+        };
+        for delta in deltas[..n_left].iter().rev() {
+            context.cancel.check()?;
+            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                return Err(broken("reading an object takes too long"));
+            }
+            let applied = inflate.whole(delta).and_then(|delta| apply(&bytes, &delta, max_bytes));
+            let Some(applied) = applied else { return Ok(None) };
+            bytes = applied;
+        }
+        if n_left > 0 {
+            bases.put(0, deltas[0].data_offset, &bytes, *kind, 0);
+        }
+        Ok(Some(bytes))
+    }
+}
+
+/// Inflates entries of a pack.
+struct Inflate<'a> {
+    file: PackFile<&'a [u8]>,
+    inflate: &'a mut gix_zlib::Inflate,
+}
+
+impl Inflate<'_> {
+    /// Returns the bytes of an entry, without its base.
+    fn whole(&mut self, entry: &Entry) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(entry.decompressed_size).ok()?];
+        self.file.decompress_entry(entry, self.inflate, &mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// Returns the size of the object that a delta makes.
+    fn result_size(&mut self, data: &[u8], delta: &Entry) -> Option<u64> {
+        // Two numbers of at most ten bytes each.
+        let mut start = [0; 20];
+        let stored = data.get(usize::try_from(delta.data_offset).ok()?..)?;
+        self.inflate.reset();
+        let (_, _, n_out) = self.inflate.prefix(stored, &mut start).ok()?;
+        let mut start = start.get(..n_out)?;
+        read_size(&mut start)?;
+        read_size(&mut start)
+    }
+}
+
+/// Reads a size from the start of a delta.
+fn read_size(delta: &mut &[u8]) -> Option<u64> {
+    let mut size = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let (byte, rest) = delta.split_first()?;
+        *delta = rest;
+        size |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(size);
+        }
+    }
+    None
+}
+
+/// Applies a delta. Returns `None` if it is damaged or makes an object of more than `max_bytes`.
+fn apply(base: &[u8], mut delta: &[u8], max_bytes: u64) -> Option<Vec<u8>> {
+    let n_base = read_size(&mut delta)?;
+    let n_result = read_size(&mut delta).filter(|size| *size <= max_bytes)?;
+    if n_base != base.len() as u64 {
+        return None;
+    }
+    let n_result = usize::try_from(n_result).ok()?;
+    let mut result = Vec::with_capacity(n_result);
+    while let Some((command, rest)) = delta.split_first() {
+        delta = rest;
+        let part = match command {
+            0 => return None,
+            command if command & 0x80 != 0 => {
+                // Four bits for the bytes of the offset and three for those of the length.
+                let [mut offset, mut n_bytes] = [0, 0];
+                for bit in (0..7).filter(|bit| command & (1 << bit) != 0) {
+                    let (byte, rest) = delta.split_first()?;
+                    delta = rest;
+                    match bit {
+                        0..4 => offset |= usize::from(*byte) << (8 * bit),
+                        _ => n_bytes |= usize::from(*byte) << (8 * (bit - 4)),
+                    }
+                }
+                let n_bytes = if n_bytes == 0 { 0x10000 } else { n_bytes };
+                base.get(offset..offset + n_bytes)?
+            }
+            n_bytes => delta.split_off(..usize::from(*n_bytes))?,
+        };
+        if part.len() > n_result - result.len() {
+            return None;
+        }
+        result.extend_from_slice(part);
+    }
+    (result.len() == n_result).then_some(result)
 }
 
 /// Returns the size of an index in bytes. Returns `None` if it does not match the number of objects

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
+
 use super::*;
 
 #[test]
@@ -139,4 +141,18 @@ fn rejects_invalid_patterns_with_a_reason() {
             other => panic!("{pattern}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn directories_share_a_state_that_does_not_change() {
+    let (_, glob) = Glob::parse("**/{a,b}/x").unwrap();
+    let start = glob.start();
+    let is_same = |one: &GlobState, other: &GlobState| match (one, other) {
+        (GlobState::Parts(one), GlobState::Parts(other)) => Arc::ptr_eq(one, other),
+        _ => false,
+    };
+    assert!(is_same(&start, &glob.enter(&start, OsStr::new("c")).unwrap()));
+    let [one, other] = [(); 2].map(|()| glob.enter(&start, OsStr::new("a")).unwrap());
+    assert!(!is_same(&one, &other));
+    assert!(is_same(&one, &other.shared_with(Some(&one))));
 }

@@ -4,9 +4,11 @@
 //! text in one range; the old content is the new file with the old text in that range.
 
 use recto_platform::{Handle, Sys, SysError, SysResult};
+use recto_text::digest::Digester;
 use recto_text::{Digest, Tag};
 
 use super::sys::retry;
+use crate::RemovedContent;
 
 /// The size of one read.
 const PIECE: usize = 256 << 10;
@@ -18,6 +20,61 @@ pub enum ContentSource<'a> {
     Memory(&'a [u8]),
     /// The bytes are those of another file except for one range.
     Patched(Patch<'a>),
+}
+
+/// The content that a file must still have before it is replaced or removed.
+#[derive(Clone, Copy)]
+pub enum ExpectedContent<'a> {
+    /// These bytes.
+    Bytes(ContentSource<'a>),
+    /// The bytes of a file that was too large to keep them.
+    Digest(Digest),
+}
+
+impl<'a> From<ContentSource<'a>> for ExpectedContent<'a> {
+    fn from(source: ContentSource<'a>) -> Self {
+        ExpectedContent::Bytes(source)
+    }
+}
+
+impl<'a> From<&'a RemovedContent> for ExpectedContent<'a> {
+    fn from(content: &'a RemovedContent) -> Self {
+        match content {
+            RemovedContent::Bytes(bytes) => ContentSource::Memory(bytes).into(),
+            RemovedContent::Digest(digest) => ExpectedContent::Digest(*digest),
+        }
+    }
+}
+
+impl ExpectedContent<'_> {
+    /// Returns whether a file has this content.
+    pub fn matches(&self, sys: &dyn Sys, file: &Handle) -> SysResult<bool> {
+        match self {
+            ExpectedContent::Bytes(source) => source.matches(sys, file),
+            ExpectedContent::Digest(digest) => Ok(digest_of(sys, file, |_| Ok(()))? == *digest),
+        }
+    }
+}
+
+/// Hashes a file in pieces.
+pub fn digest_of(
+    sys: &dyn Sys,
+    file: &Handle,
+    mut check: impl FnMut(u64) -> SysResult<()>,
+) -> SysResult<Digest> {
+    let mut digester = Digester::default();
+    let mut buffer = vec![0; PIECE];
+    let mut n_bytes = 0;
+    loop {
+        check(n_bytes)?;
+        match retry(|| sys.read_at(file, &mut buffer, n_bytes))? {
+            0 => return Ok(digester.finish()),
+            n => {
+                digester.push(&buffer[..n]);
+                n_bytes += n as u64;
+            }
+        }
+    }
 }
 
 /// A file with one range replaced.

@@ -16,6 +16,7 @@ use super::read::OpenFile;
 use super::roots::Location;
 use crate::context::Context;
 use crate::path::AbsPath;
+use crate::record::Intent;
 
 /// A file on disk at the time it was read.
 #[derive(Debug, Clone)]
@@ -55,7 +56,11 @@ impl OnDisk {
         let content = match &file {
             None => DiskContent::Missing,
             Some(file) if file.is_large() => DiskContent::Large,
-            Some(file) => DiskContent::Bytes(file.read_whole(path, context)?),
+            Some(file) => {
+                let kept = context.keep_memory(file.n_needed_to_read());
+                kept.map_err(|reason| reason.for_file(path, file.status.size))?;
+                DiskContent::Bytes(file.read_whole(path, context)?)
+            }
         };
         let identity = file.as_ref().and_then(|file| store.indexes.settled(&file.status));
         let modified = file.and_then(|file| {
@@ -110,6 +115,11 @@ impl<'a> EditorHold<'a> {
     pub fn keep_dirs(&mut self) {
         // The editor decides whether the file is durable, so the directories are not synced.
         let _ = self.0.new_dirs.keep(false);
+    }
+
+    /// Records a change that the editor is asked to make.
+    pub fn intend(&self, before: Option<&[u8]>, after: &[u8]) -> Result<Intent<'_>> {
+        self.0.intend_in_editor(before, after)
     }
 
     /// Returns whether the name did not exist on disk when the directory was locked.

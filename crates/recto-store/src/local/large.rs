@@ -264,7 +264,7 @@ impl<'a> LargeFile<'a> {
 
     /// Returns the error for a binary file, with a hash if the file may be removed.
     fn binary(&self, version: impl FnOnce() -> Option<Digest>) -> Error {
-        let is_removable = self.file.status.size <= limits::CHANGED_FILE;
+        let is_removable = self.file.status.size <= limits::REMOVED_FILE;
         let hash = if is_removable { version() } else { None };
         Error::BinaryFile { verb: "read", path: self.path.to_string(), hash }
     }

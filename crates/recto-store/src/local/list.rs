@@ -6,6 +6,8 @@
 
 mod batch;
 mod budget;
+mod matches;
+mod memory;
 
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
@@ -20,6 +22,7 @@ use recto_platform::{FileKind, Handle, RawEntries, SysError};
 
 use super::ignored::{self, ActiveRules, RuleFiles, linked};
 use super::roots::{LastLink, Roots};
+use super::state_dir::is_state_dir;
 use crate::context::{Access, Context, Sandbox};
 use crate::glob::{Glob, GlobState};
 use crate::limits;
@@ -28,6 +31,8 @@ use crate::sync::{lock, wait};
 use crate::{ListRequest, Listing};
 use batch::Batch;
 pub use budget::WalkBudget;
+use matches::ThreadMatches;
+use memory::WalkMemory;
 
 /// The limits of one walk.
 const MAX_ENTRIES: u64 = limits::WALK_ENTRIES;
@@ -42,6 +47,10 @@ const MAX_THREADS: usize = 8;
 
 /// The maximum size of the names that are processed as one batch.
 const MAX_BATCH: usize = 1 << 20;
+
+/// About the memory of a directory that is not read yet, and of a match, besides their names.
+const DIR_BYTES: usize = 192;
+const FILE_BYTES: usize = 48;
 
 /// Lists the matching files below a directory.
 pub fn list(roots: &Roots, request: &ListRequest<'_>, context: &Context) -> Result<Listing> {
@@ -85,6 +94,7 @@ pub fn list_within(
         n_entries: AtomicU64::new(0),
         is_stopped: AtomicBool::new(false),
         is_too_deep: AtomicBool::new(false),
+        memory: WalkMemory::new(context),
         queue: Mutex::default(),
         changed: Condvar::new(),
     };
@@ -104,6 +114,7 @@ pub fn list_within(
         state,
         rules,
         depth: 0,
+        n_bytes: 0,
     }]);
     let found = walk.run();
     context.cancel.check()?;
@@ -120,6 +131,8 @@ struct PendingDir {
     /// The rules that apply in the parent directory.
     rules: ActiveRules,
     depth: usize,
+    /// About its memory.
+    n_bytes: usize,
 }
 
 #[derive(Default)]
@@ -127,18 +140,6 @@ struct WalkQueue {
     dirs: Vec<PendingDir>,
     /// The number of directories being read, which may add more.
     n_busy: usize,
-}
-
-/// The matches that one thread found.
-#[derive(Default)]
-struct ThreadMatches {
-    /// Relative to the start of the walk.
-    files: Vec<String>,
-    total: u64,
-    n_unnamable: u64,
-    n_unreadable: u64,
-    n_hidden: u64,
-    n_ignored: u64,
 }
 
 struct ListWalk<'a> {
@@ -160,6 +161,7 @@ struct ListWalk<'a> {
     n_entries: AtomicU64,
     is_stopped: AtomicBool,
     is_too_deep: AtomicBool,
+    memory: WalkMemory<'a>,
     queue: Mutex<WalkQueue>,
     changed: Condvar,
 }
@@ -183,11 +185,13 @@ impl ListWalk<'_> {
                     scope.spawn(|| {
                         let mut found = ThreadMatches::default();
                         self.work(&mut Vec::new(), &mut found);
+                        found.files.sort_unstable();
                         found
                     })
                 })
                 .collect();
             self.work(&mut buffer, &mut found);
+            found.files.sort_unstable();
             // A panic in a thread is a bug in recto, and ends the call.
             let others = threads.into_iter().map(|thread| match thread.join() {
                 Ok(found) => found,
@@ -240,7 +244,8 @@ impl ListWalk<'_> {
 
     /// Returns whether the walk has reached a limit or was cancelled.
     fn should_stop(&self) -> bool {
-        if self.budget.is_spent(self.n_entries.load(Ordering::Relaxed)) {
+        let n_entries = self.n_entries.load(Ordering::Relaxed);
+        if self.memory.is_used_up() || self.budget.is_spent(n_entries) {
             self.is_stopped.store(true, Ordering::Relaxed);
         }
         self.is_stopped.load(Ordering::Relaxed) || self.context.cancel.check().is_err()
@@ -254,10 +259,12 @@ impl ListWalk<'_> {
         found: &mut ThreadMatches,
     ) -> Vec<PendingDir> {
         let mut dirs = Vec::new();
+        self.memory.give_back(dir.n_bytes);
         if self.should_stop() {
             return dirs;
         }
         let handle = match recto_platform::open_directory_at(&dir.parent, &dir.name) {
+            Ok(handle) if is_state_dir(&handle) => return dirs,
             Ok(handle) => Arc::new(handle),
             // It was removed or replaced.
             Err(SysError::NOENT | SysError::NOTDIR | SysError::LOOP) => return dirs,
@@ -313,6 +320,7 @@ impl ListWalk<'_> {
         found: &mut ThreadMatches,
     ) {
         let mut path = dir.path.clone().into_vec();
+        let mut last_state = None;
         for (index, (name, kind)) in batch.iter().enumerate() {
             if index % 64 == 63 && self.should_stop() {
                 return;
@@ -347,6 +355,13 @@ impl ListWalk<'_> {
                     }
                     let mut path = path.clone();
                     path.push(b'/');
+                    let state = state.shared_with(last_state.as_ref());
+                    // It is shared with the directory before it, unless it differs.
+                    let is_shared = last_state.as_ref() == Some(&state);
+                    let n_state = if is_shared { 0 } else { state.n_bytes() };
+                    let n_bytes = DIR_BYTES + 2 * path.len() + n_state;
+                    self.memory.take(n_bytes);
+                    last_state = Some(state.clone());
                     dirs.push(PendingDir {
                         parent: handle.clone(),
                         name: name.to_os_string(),
@@ -354,6 +369,7 @@ impl ListWalk<'_> {
                         state,
                         rules: rules.clone(),
                         depth: dir.depth + 1,
+                        n_bytes,
                     });
                 }
                 FileKind::File | FileKind::Symlink
@@ -366,7 +382,11 @@ impl ListWalk<'_> {
                     } else if ignored::is_ignored(rules, whole, false) {
                         found.n_ignored += 1;
                     } else {
+                        let n_kept = found.files.len();
                         found.add(&path[self.n_above..], self.limit);
+                        if found.files.len() > n_kept {
+                            self.memory.take(FILE_BYTES + path.len());
+                        }
                     }
                 }
                 _ => {}
@@ -443,16 +463,8 @@ impl ListWalk<'_> {
     }
 
     fn listing(&self, found: Vec<ThreadMatches>) -> Listing {
-        let mut listing = Listing { folder: self.real_path.clone(), ..Listing::default() };
-        for part in found {
-            listing.files.extend(part.files);
-            listing.total += part.total;
-            listing.n_unnamable += part.n_unnamable;
-            listing.n_unreadable += part.n_unreadable;
-            listing.n_hidden += part.n_hidden;
-            listing.n_ignored += part.n_ignored;
-        }
-        listing.files.sort_unstable();
+        let folder = self.real_path.clone();
+        let mut listing = Listing { folder, ..matches::merged(found) };
         listing.files.truncate(self.limit);
         if self.is_too_deep.load(Ordering::Relaxed) {
             listing.stopped = Some("256 directory levels");
@@ -463,25 +475,10 @@ impl ListWalk<'_> {
                 false => "20 seconds",
             });
         }
-        listing
-    }
-}
-
-impl ThreadMatches {
-    /// Counts a match, and keeps it if it may be among the first `limit`.
-    fn add(&mut self, path: &[u8], limit: usize) {
-        let Ok(path) = std::str::from_utf8(path) else {
-            self.n_unnamable += 1;
-            return;
-        };
-        self.total += 1;
-        self.files.push(path.into());
-        if limit == 0 {
-            self.files.clear();
-        } else if self.files.len() >= 2 * limit + 1024 {
-            self.files.select_nth_unstable(limit - 1);
-            self.files.truncate(limit);
+        if self.memory.is_used_up() {
+            listing.stopped = Some("all memory for calls was in use");
         }
+        listing
     }
 }
 

@@ -47,6 +47,12 @@ struct Queues {
     by_dir: HashMap<DirId, VecDeque<u64>>,
 }
 
+impl Queues {
+    fn first(&self, id: DirId) -> Option<u64> {
+        self.by_dir.get(&id).and_then(VecDeque::front).copied()
+    }
+}
+
 /// A position in this process's queue for a directory. The first one has the directory. Dropping it
 /// advances the queue.
 struct QueueTicket {
@@ -80,7 +86,9 @@ impl Locks {
         match sys::retry(|| dir.try_lock()) {
             Ok(()) => Ok(DirLock { dir, ticket, excludes_other_processes: true }),
             Err(SysError::AGAIN) => {
+                let waiting = context.waiting();
                 let ticket = wait_for_kernel_lock(&dir, ticket, context)?.ok_or_else(busy)?;
+                drop(waiting);
                 Ok(DirLock { dir, ticket, excludes_other_processes: true })
             }
             // Some network file systems do not support locks on directories. The exchange of the
@@ -93,10 +101,14 @@ impl Locks {
     /// many calls waiting for a slow editor are all served.
     fn wait_in_queue(&self, id: DirId, context: &Context) -> Result<Option<QueueTicket>> {
         let ticket = QueueTicket::queue(&self.dirs, id);
+        if self.dirs.lock().first(id) == Some(ticket.number) {
+            return Ok(Some(ticket));
+        }
+        let _waiting = context.waiting();
         let mut queues = self.dirs.lock();
         let (mut first, mut deadline) = (None, Instant::now());
         loop {
-            let now_first = queues.by_dir.get(&id).and_then(VecDeque::front).copied();
+            let now_first = queues.first(id);
             if now_first == Some(ticket.number) {
                 return Ok(Some(ticket));
             }

@@ -6,9 +6,10 @@ use std::ffi::OsStr;
 use recto_platform::{FileKind, SysError};
 use recto_text::Digest;
 use recto_text::digest::Digester;
+use recto_text::encoding::Encoding;
 
 use super::LocalStore;
-use super::content::{ChangeDigests, ContentChange, ContentSource, Patch};
+use super::content::{self, ChangeDigests, ContentChange, ContentSource, Patch};
 use super::excerpt::ExcerptScan;
 use super::lock::DirLock;
 use super::new_dirs::NewDirs;
@@ -19,11 +20,25 @@ use super::sys;
 use crate::context::{Access, Context};
 use crate::error::{Denial, Error, Result, SizeLimit};
 use crate::limits;
+use crate::memory_budget::FREE;
 use crate::path::AbsPath;
 use crate::{
-    Excerpt, ExcerptSnapshot, HeldFile, Hold, Removal, Remove, Removed, Replace, ReplaceExcerpt,
-    Slot, Snapshot, Where, Whole, WriteError, Written,
+    Excerpt, ExcerptSnapshot, HeldFile, Hold, Removal, Remove, Removed, RemovedContent, Replace,
+    ReplaceExcerpt, Slot, Snapshot, Where, Whole, WriteError, Written,
 };
+
+/// How often the bytes of a file exist in memory while it is changed: as they were, as the new text,
+/// encoded, and compared.
+const CHANGED_COPIES: u64 = 4;
+
+/// The same for a file in another encoding than UTF-8, whose text exists too.
+const DECODED_COPIES: u64 = 6;
+
+/// The memory up to which a change reserves as much as any encoding needs.
+const LITTLE: u64 = 16 << 20;
+
+/// The number of bytes from which the encoding of a large file is detected.
+const SNIFFED: usize = 256 << 10;
 
 /// The purpose of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +109,8 @@ impl<'a> LockedPath<'a> {
                 }
                 _ => {}
             }
+            // Before the lock, so that no call waits for memory while others wait for the lock.
+            store.keep_memory_to_change(&location, purpose, path, context)?;
             let lock = store.locks.lock(&location.dir, path, context)?;
             let kind = match sys::retry(|| store.sys.status(&location.dir, &location.name)) {
                 Ok(status) => Some(status.kind()),
@@ -132,15 +149,50 @@ impl<'a> LockedPath<'a> {
             // The target of the link is read, but not removed.
             self.check_dir_writable()?;
             let file = self.store.open_to_read(&self.path, self.context)?;
-            self.check_size(&file)?;
-            let bytes = file.read_whole(&self.path, self.context)?;
-            return Ok(Removal::new(bytes, Box::new(LockedLink(self))));
+            return Ok(match self.read_to_remove(&file)? {
+                RemovedContent::Bytes(bytes) => Removal::new(bytes, Box::new(LockedLink(self))),
+                RemovedContent::Digest(digest) => {
+                    Removal::of_large(digest, Box::new(LockedLink(self)))
+                }
+            });
         }
         let Some(opened) = self.open()? else {
             return Err(Error::FileNotFound { path: self.path.to_string() });
         };
-        let (bytes, opened) = self.read_whole(opened)?;
-        Ok(Removal::new(bytes, Box::new(opened)))
+        let content = self.read_to_remove(&opened)?;
+        let opened = Box::new(LockedFile { locked: self, file: opened });
+        Ok(match content {
+            RemovedContent::Bytes(bytes) => Removal::new(bytes, opened),
+            RemovedContent::Digest(digest) => Removal::of_large(digest, opened),
+        })
+    }
+
+    /// Reads a file before its removal, or only hashes it if it is large.
+    fn read_to_remove(&self, file: &OpenFile) -> Result<RemovedContent> {
+        let (n_bytes, path) = (file.status.size, self.path.to_string());
+        if n_bytes > limits::REMOVED_FILE {
+            return Err(Error::TooLarge { path, n_bytes, limit: SizeLimit::Remove });
+        }
+        if file.is_large() {
+            return self.digest_of(file).map(RemovedContent::Digest);
+        }
+        file.read_whole(&self.path, self.context).map(RemovedContent::Bytes)
+    }
+
+    /// Hashes a file in pieces.
+    fn digest_of(&self, file: &OpenFile) -> Result<Digest> {
+        file.read_stable(&self.path, |_| {
+            let mut n_bytes = 0;
+            let digest = content::digest_of(&*self.store.sys, &file.fd, |n_read| {
+                n_bytes = n_read;
+                self.context.cancel.check().map_err(|_| SysError::CANCELED)
+            });
+            match digest {
+                Ok(digest) => Ok((n_bytes, digest)),
+                Err(SysError::CANCELED) => Err(Error::Cancelled),
+                Err(errno) => Err(sys::error(errno, &self.path, 0)),
+            }
+        })
     }
 
     /// Opens the file. Returns `None` if it does not exist.
@@ -150,6 +202,7 @@ impl<'a> LockedPath<'a> {
 
     fn read_whole(self, file: OpenFile) -> Result<(Vec<u8>, LockedFile<'a>)> {
         self.check_size(&file)?;
+        self.keep_memory_to_decode(&file)?;
         let bytes = file.read_whole(&self.path, self.context)?;
         Ok((bytes, LockedFile { locked: self, file }))
     }
@@ -176,7 +229,9 @@ impl Slot for LockedPath<'_> {
 
     fn create_bytes(mut self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
         self.context.cancel.check()?;
+        let intent = self.intend_creation(bytes)?;
         let mut written = self.protocol().create(bytes);
+        intent.settle_with(&written);
         let exists = matches!(written, Ok(_) | Err(WriteError::Failed(Error::NotDurable { .. })));
         if exists && let Err(errno) = self.new_dirs.keep(self.store.is_durable) {
             written = Err(sys::not_durable(errno, &self.path).into());
@@ -198,6 +253,7 @@ impl<'a> HeldFile<'a> for LockedPath<'a> {
             let target = Box::new(LockedFile { locked: *self, file });
             return Ok(Snapshot::Excerpt(ExcerptSnapshot::new(excerpt, target)));
         }
+        self.check_text(&file)?;
         let (bytes, opened) = self.read_whole(file)?;
         Ok(Snapshot::Whole(Whole::new(bytes, Box::new(opened))))
     }
@@ -206,7 +262,10 @@ impl<'a> HeldFile<'a> for LockedPath<'a> {
 impl LockedFile<'_> {
     fn replace(&self, change: ContentChange<'_>) -> Result<Written, WriteError<'static>> {
         self.locked.context.cancel.check()?;
-        self.locked.finish(self.locked.protocol().replace(&self.file, change))
+        let intent = self.locked.intend_change(&self.file, change)?;
+        let written = self.locked.protocol().replace(&self.file, change);
+        intent.settle_with(&written);
+        self.locked.finish(written)
     }
 }
 
@@ -257,9 +316,11 @@ impl ReplaceExcerpt for LockedFile<'_> {
 }
 
 impl<'a> Remove<'a> for LockedFile<'a> {
-    fn remove(self: Box<Self>, before: &[u8]) -> Result<Removed, WriteError<'a>> {
+    fn remove(self: Box<Self>, before: &RemovedContent) -> Result<Removed, WriteError<'a>> {
         self.locked.context.cancel.check()?;
+        let intent = self.locked.intend_removal(&self.file, before)?;
         let removed = self.locked.protocol().remove(&self.file, before);
+        intent.settle_with(&removed);
         self.locked.record(removed.is_ok(), removed.map(|()| Removed::File))
     }
 }
@@ -268,25 +329,64 @@ impl<'a> Remove<'a> for LockedFile<'a> {
 struct LockedLink<'a>(LockedPath<'a>);
 
 impl<'a> Remove<'a> for LockedLink<'a> {
-    fn remove(self: Box<Self>, _before: &[u8]) -> Result<Removed, WriteError<'a>> {
+    fn remove(self: Box<Self>, _before: &RemovedContent) -> Result<Removed, WriteError<'a>> {
         self.0.context.cancel.check()?;
+        let intent = self.0.intend_link_removal()?;
         let removed = self.0.protocol().remove_link();
+        intent.settle_with(&removed);
         self.0.record(removed.is_ok(), removed.map(|()| Removed::Link))
     }
 }
 
 impl LockedPath<'_> {
+    /// Returns whether no other recto process can change a file in the directory.
+    pub fn excludes_other_processes(&self) -> bool {
+        self.lock.excludes_other_processes()
+    }
+
     pub fn is_link(&self) -> bool {
         self.location.kind == Some(FileKind::Symlink)
     }
 
     /// Rejects a file that is too large to be read whole.
     fn check_size(&self, file: &OpenFile) -> Result<()> {
-        let n_bytes = file.status.size;
-        if n_bytes <= limits::CHANGED_FILE {
+        let (n_bytes, path) = (file.status.size, self.path.to_string());
+        if n_bytes <= limits::WHOLE_CHANGE {
             return Ok(());
         }
-        Err(Error::TooLarge { path: self.path.to_string(), n_bytes, limit: SizeLimit::Change })
+        Err(Error::TooLarge { path, n_bytes, limit: SizeLimit::Change })
+    }
+
+    /// Rejects a large binary file without reading it whole.
+    fn check_text(&self, file: &OpenFile) -> Result<()> {
+        let is_checked =
+            (limits::WHOLE_CHANGE + 1..=limits::REMOVED_FILE).contains(&file.status.size);
+        if !is_checked || Encoding::sniff(&self.head(file)?).is_some() {
+            return Ok(());
+        }
+        let hash = Some(self.digest_of(file)?);
+        Err(Error::BinaryFile { verb: "edit", path: self.path.to_string(), hash })
+    }
+
+    /// Reserves memory for a file that is decoded to be changed.
+    fn keep_memory_to_decode(&self, file: &OpenFile) -> Result<()> {
+        let n_bytes = file.status.size;
+        if n_bytes * DECODED_COPIES <= FREE as u64 {
+            return Ok(());
+        }
+        // For a small file, more memory than needed costs less than a second look at it.
+        let is_utf8 = n_bytes * DECODED_COPIES > LITTLE
+            && matches!(
+                Encoding::sniff(&self.head(file)?),
+                None | Some(Encoding::Utf8 | Encoding::Utf8Bom)
+            );
+        let n_copies = if is_utf8 { CHANGED_COPIES } else { DECODED_COPIES };
+        let kept = self.context.keep_memory(n_bytes * n_copies);
+        kept.map_err(|reason| reason.for_file(&self.path, n_bytes))
+    }
+
+    fn head(&self, file: &OpenFile) -> Result<Vec<u8>> {
+        file.bytes_at(&self.path, SNIFFED, 0)
     }
 
     pub fn open_to_change(&self) -> Result<Option<OpenFile>> {
@@ -365,6 +465,29 @@ impl LockedPath<'_> {
             Ok(()) | Err(SysError::NOENT) => Ok(()),
             Err(errno) => Err(sys::error(errno, &self.path, 0)),
         }
+    }
+}
+
+impl LocalStore {
+    /// Reserves memory for a file that is about to be changed or removed.
+    fn keep_memory_to_change(
+        &self,
+        location: &Location,
+        purpose: Purpose,
+        path: &AbsPath,
+        context: &Context,
+    ) -> Result<()> {
+        if location.kind != Some(FileKind::File) {
+            return Ok(());
+        }
+        let status = recto_platform::status_at(&location.dir, &location.name);
+        let n_bytes = status.map_or(0, |status| status.size);
+        let n_needed = match purpose {
+            Purpose::Remove if n_bytes > limits::WHOLE_FILE => 0,
+            Purpose::Change if n_bytes > self.max_whole_change => limits::EXCERPT * CHANGED_COPIES,
+            _ => n_bytes * CHANGED_COPIES,
+        };
+        context.keep_memory(n_needed).map_err(|reason| reason.for_file(path, n_bytes))
     }
 }
 

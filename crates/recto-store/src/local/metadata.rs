@@ -67,9 +67,11 @@ fn is_set_by_system(name: &CStr) -> bool {
     name.to_bytes().starts_with(b"security.") || name.to_bytes().starts_with(b"trusted.")
 }
 
-type Attribute = (CString, Vec<u8>);
+/// The name and value of an attribute.
+pub type Attribute = (CString, Vec<u8>);
 
-fn attributes(file: &Handle) -> SysResult<Vec<Attribute>> {
+/// Returns the extended attributes of a file.
+pub fn attributes(file: &Handle) -> SysResult<Vec<Attribute>> {
     let names = file.attribute_names()?;
     let with_value = |name: CString| file.attribute(&name).map(|value| (name, value));
     names.into_iter().map(with_value).collect()

@@ -183,6 +183,12 @@ impl OpenFile {
         has_grown
     }
 
+    /// Returns how much memory a read needs: for the bytes, for the text in another encoding, and
+    /// for a second read if the file changes. A large file is read in pieces.
+    pub fn n_needed_to_read(&self) -> u64 {
+        if self.is_large() { 0 } else { 3 * self.status.size }
+    }
+
     /// Returns whether the file is too large to be read whole.
     pub fn is_large(&self) -> bool {
         self.status.size > MAX_WHOLE

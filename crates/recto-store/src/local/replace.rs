@@ -16,7 +16,7 @@ use recto_platform::{FileKind, Handle, Status, Sys, SysError};
 use recto_text::digest::Digester;
 use recto_text::{Digest, Tag};
 
-use super::content::{ContentChange, ContentSource};
+use super::content::{ContentChange, ContentSource, ExpectedContent};
 use super::identity::is_same_content;
 use super::leftovers;
 use super::metadata;
@@ -25,7 +25,7 @@ use super::sys::{self, retry};
 use crate::context::Cancel;
 use crate::notes::Note;
 use crate::path::AbsPath;
-use crate::{WriteError, Written};
+use crate::{RemovedContent, WriteError, Written};
 
 const NOTHING: ContentSource<'static> = ContentSource::Memory(b"");
 
@@ -143,7 +143,7 @@ impl Protocol<'_> {
             Err(errno) => return Err(self.failed(errno, after)),
         }
         // Without an exchange, compare just before the rename instead of after it.
-        match self.verify_unchanged(old, change.before(&draft.fd), self.name) {
+        match self.verify_unchanged(old, change.before(&draft.fd).into(), self.name) {
             Ok(Some(_)) => {}
             Ok(None) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, after)),
@@ -154,8 +154,13 @@ impl Protocol<'_> {
     }
 
     /// Removes the file if it still contains `before`, which was read from `old`.
-    pub fn remove(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError<'static>> {
-        let tag = Tag::of(before);
+    pub fn remove(
+        &self,
+        old: &OpenFile,
+        before: &RemovedContent,
+    ) -> Result<(), WriteError<'static>> {
+        let tag = before.tag();
+        let before = ExpectedContent::from(before);
         let aside = leftovers::name(Some(tag), tag);
         match retry(|| self.sys.rename_new(self.dir, self.name, &aside)) {
             Ok(()) => {}
@@ -164,10 +169,10 @@ impl Protocol<'_> {
             Err(errno) if sys::is_unsupported(errno) => return self.remove_in_place(old, before),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
         }
-        let verdict = self.verify_unchanged(old, ContentSource::Memory(before), &aside);
+        let verdict = self.verify_unchanged(old, before, &aside);
         if let Ok(Some(lease)) = verdict {
             let synced = self.sync_after_late_writers();
-            if self.is_still_unchanged(old, ContentSource::Memory(before), &aside, lease) {
+            if self.is_still_unchanged(old, before, &aside, lease) {
                 retry(|| self.sys.unlink(self.dir, &aside)).or_else(|errno| {
                     self.restore(&aside)?;
                     Err(self.failed(errno, &NOTHING))
@@ -182,8 +187,12 @@ impl Protocol<'_> {
         }
     }
 
-    fn remove_in_place(&self, old: &OpenFile, before: &[u8]) -> Result<(), WriteError<'static>> {
-        match self.verify_unchanged(old, ContentSource::Memory(before), self.name) {
+    fn remove_in_place(
+        &self,
+        old: &OpenFile,
+        before: ExpectedContent<'_>,
+    ) -> Result<(), WriteError<'static>> {
+        match self.verify_unchanged(old, before, self.name) {
             Ok(Some(_)) => {}
             Ok(None) | Err(SysError::NOENT) => return Err(WriteError::Conflict),
             Err(errno) => return Err(self.failed(errno, &NOTHING)),
@@ -327,10 +336,10 @@ impl Protocol<'_> {
         draft: Draft,
     ) -> Result<bool, WriteError<'static>> {
         let after = &change.after(&old.fd);
-        let verdict = self.verify_unchanged(old, change.before(&draft.fd), &draft.name);
+        let verdict = self.verify_unchanged(old, change.before(&draft.fd).into(), &draft.name);
         if let Ok(Some(lease)) = verdict {
             let synced = self.sync_after_late_writers();
-            if self.is_still_unchanged(old, change.before(&draft.fd), &draft.name, lease) {
+            if self.is_still_unchanged(old, change.before(&draft.fd).into(), &draft.name, lease) {
                 // If this fails, the next change removes the leftover. The new content is committed
                 // in either case.
                 let is_gone = retry(|| self.sys.unlink(self.dir, &draft.name)).is_ok();
@@ -359,7 +368,7 @@ impl Protocol<'_> {
     fn verify_unchanged(
         &self,
         old: &OpenFile,
-        before: ContentSource<'_>,
+        before: ExpectedContent<'_>,
         name: &OsStr,
     ) -> Result<Option<Lease>, SysError> {
         let status = retry(|| self.sys.status(self.dir, name))?;
@@ -384,7 +393,7 @@ impl Protocol<'_> {
     fn is_still_unchanged(
         &self,
         old: &OpenFile,
-        before: ContentSource<'_>,
+        before: ExpectedContent<'_>,
         name: &OsStr,
         lease: Lease,
     ) -> bool {

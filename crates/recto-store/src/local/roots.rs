@@ -6,6 +6,7 @@ mod walk;
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,8 +19,9 @@ use recto_text::quote::OneLine;
 
 use super::hidden::HiddenPaths;
 use super::letter_case::{Comparison, folded_path, is_dot_git, stored_name};
+use super::state_dir::is_state_dir;
 use super::sys;
-use crate::context::Sandbox;
+use crate::context::{Access, Sandbox};
 use crate::limits;
 use crate::path::AbsPath;
 use walk::{PathWalk, Stop};
@@ -42,30 +44,33 @@ struct Root {
     identity: (u64, u64),
 }
 
-/// The directory of the last file that was read, so that the next file in it is found faster.
+/// The directories that lead to the last file that was read, so that the next one is found faster.
 ///
-/// It is reused only for a few milliseconds, as a thread may sleep that long between two system
+/// They are reused only for a few milliseconds, as a thread may sleep that long between two system
 /// calls anyway. For that time, reads still see a directory that was moved away.
 #[derive(Default)]
-pub struct LastDir(Option<FoundDir>);
-
-struct FoundDir {
-    /// The path as requested.
-    path: PathBuf,
-    /// The canonical path.
-    real_path: PathBuf,
-    handle: Arc<Handle>,
-    at: Instant,
+pub struct LastDirs<'a> {
+    /// The root of the directories, and when it was checked.
+    root: Option<(&'a Root, Instant)>,
+    /// The path of the last directory as requested, with a slash at the end.
+    path: Vec<u8>,
+    /// The directories from the root on, each with the length of its path.
+    dirs: Vec<(usize, Arc<Handle>)>,
 }
 
-impl LastDir {
+impl LastDirs<'_> {
     const MAX_AGE: Duration = Duration::from_millis(10);
 
-    fn get(&self, path: &Path) -> Option<&FoundDir> {
-        // Comparing bytes is faster than comparing components, and only misses some matches.
-        let is_same = |found: &&FoundDir| found.path.as_os_str() == path.as_os_str();
-        let dir = self.0.as_ref().filter(is_same)?;
-        (dir.at.elapsed() < LastDir::MAX_AGE).then_some(dir)
+    /// Removes the directories that do not contain a path. Returns the length of the last one that
+    /// does.
+    fn keep_above(&mut self, path: &[u8]) -> Option<usize> {
+        let is_above = |(n_path, _): &(usize, _)| path.starts_with(&self.path[..*n_path]);
+        let n_kept = self.dirs.iter().rposition(is_above)? + 1;
+        self.dirs.truncate(n_kept);
+        let n_path = self.dirs.last()?.0;
+        self.path.truncate(n_path);
+        let (_, checked) = self.root?;
+        (checked.elapsed() < Self::MAX_AGE).then_some(n_path)
     }
 }
 
@@ -157,62 +162,78 @@ impl Roots {
         self.roots.iter().map(|root| root.real_path.clone()).collect()
     }
 
-    /// Resolves the path of a file to read, which may be in the same directory as the last one.
-    pub fn resolve_next(
-        &self,
-        path: &AbsPath,
+    /// Returns the directory and name of a file, or `None` if a full walk must resolve its path. Follows
+    /// no link, and does not check whether the file exists.
+    pub fn next_file<'a, 'b>(
+        &'a self,
+        path: &'b AbsPath,
         sandbox: &Sandbox,
-        last_dir: &mut LastDir,
-    ) -> Result<Location> {
-        let (Some(dir), Some(name)) = (path.as_path().parent(), path.as_path().file_name()) else {
-            return self.resolve(path, LastLink::Follow, sandbox);
+        last: &'b mut LastDirs<'a>,
+    ) -> Option<(&'b Handle, &'b OsStr)> {
+        let bytes = path.as_path().as_os_str().as_bytes();
+        let mut n_done = match last.keep_above(bytes) {
+            Some(n_done) => n_done,
+            None => self.restart(path.as_path(), last)?,
         };
-        if let Some(found) = last_dir.get(dir)
-            && let Some(location) = self.locate_in(found, name, path, sandbox)
-        {
-            return Ok(location);
+        loop {
+            let rest = &bytes[n_done..];
+            let end = rest.iter().position(|byte| *byte == b'/');
+            let name = OsStr::from_bytes(&rest[..end.unwrap_or(rest.len())]);
+            if name.is_empty() || name == "." || name == ".." {
+                return None;
+            }
+            let (_, dir) = last.dirs.last()?;
+            if !self.is_open(last, dir, name, sandbox, end.is_none()) {
+                return None;
+            }
+            if end.is_none() {
+                return Some((&last.dirs.last()?.1, name));
+            }
+            if last.dirs.len() > walk::MAX_OPEN {
+                return None;
+            }
+            let dir = recto_platform::open_path_at(dir, name).ok()?;
+            n_done += name.len() + 1;
+            last.path.extend_from_slice(&bytes[last.path.len()..n_done]);
+            last.dirs.push((n_done, Arc::new(dir)));
         }
-        let location = self.resolve(path, LastLink::Follow, sandbox)?;
-        // If a link led elsewhere, the directory is not the one that the path names.
-        let is_direct =
-            |(root, rest): (&Root, &Path)| root.real_path.join(rest) == location.real_path;
-        if location.kind.is_some() && self.locate(path.as_path()).is_some_and(is_direct) {
-            last_dir.0 = Some(FoundDir {
-                path: dir.to_path_buf(),
-                real_path: location.real_path.parent().unwrap_or(&location.real_path).to_path_buf(),
-                handle: location.dir.clone(),
-                at: Instant::now(),
-            });
-        }
-        Ok(location)
     }
 
-    /// Resolves a file in a cached directory. Returns `None` if it needs a full walk.
-    fn locate_in(
-        &self,
-        dir: &FoundDir,
-        name: &OsStr,
-        path: &AbsPath,
-        sandbox: &Sandbox,
-    ) -> Option<Location> {
-        let real_path = dir.real_path.join(name);
-        if asks_for_dir(path.as_str())
-            || self.hides(&real_path)
-            || self.visible_name(&dir.handle, &dir.real_path, name).is_none()
-            || sandbox.closes(&real_path, |path| path.canonicalize().ok())
-        {
+    /// Starts at the root that contains a path. Returns the length of the root's path.
+    fn restart<'a>(&'a self, path: &Path, last: &mut LastDirs<'a>) -> Option<usize> {
+        let (root, rest) = self.locate_current(path).ok()?;
+        let bytes = path.as_os_str().as_bytes();
+        let above = bytes.strip_suffix(rest.as_os_str().as_bytes())?;
+        if !above.ends_with(b"/") || rest.as_os_str().len() > MAX_PATH {
             return None;
         }
-        let status = recto_platform::status_at(&dir.handle, name).ok()?;
-        let kind = status.kind();
-        (kind == FileKind::File).then(|| Location {
-            dir: dir.handle.clone(),
-            name: name.to_os_string(),
-            kind: Some(kind),
-            is_dir_missing: false,
-            missing_dirs: Vec::new(),
-            real_path,
-        })
+        let dirs = vec![(above.len(), root.handle.clone())];
+        *last = LastDirs { root: Some((root, Instant::now())), path: above.to_vec(), dirs };
+        Some(above.len())
+    }
+
+    /// Whether `--deny` and the client's sandbox let a name in the last directory be used.
+    fn is_open(
+        &self,
+        last: &LastDirs<'_>,
+        dir: &Handle,
+        name: &OsStr,
+        sandbox: &Sandbox,
+        is_file: bool,
+    ) -> bool {
+        if !self.has_hidden() && matches!(sandbox, Sandbox::Unlimited) {
+            return true;
+        }
+        let (Some((root, _)), Some((n_root, _))) = (last.root, last.dirs.first()) else {
+            return false;
+        };
+        let dir_path = root.real_path.join(OsStr::from_bytes(&last.path[*n_root..]));
+        let real_path = dir_path.join(name);
+        let real = |path: &Path| path.canonicalize().ok();
+        !self.hides(&real_path)
+            && self.visible_name(dir, &dir_path, name).is_some_and(|stored| stored == name)
+            && !sandbox.closes(&real_path, real)
+            && (!is_file || sandbox.access(&real_path, real) != Access::None)
     }
 
     /// Walks from a root to the location that `path` names. `link` decides whether a link at
@@ -257,6 +278,11 @@ impl Roots {
     pub fn root_containing<'a>(&self, real_path: &'a Path) -> Option<(&Arc<Handle>, &'a Path)> {
         let (root, below) = self.locate(real_path)?;
         Some((&root.handle, below))
+    }
+
+    /// Returns the canonical path of the root that contains a canonical path.
+    pub fn root_path(&self, real_path: &Path) -> Option<&Path> {
+        self.locate(real_path).map(|(root, _)| root.real_path.as_path())
     }
 
     /// Returns a canonical path with the root as the user spelled it.
@@ -346,6 +372,9 @@ impl Roots {
     /// Returns the innermost root that contains a path and was not moved or replaced.
     fn locate_current<'a>(&self, path: &'a Path) -> Result<(&Root, &'a Path), Stop> {
         let (deepest, rest) = self.locate(path).ok_or(Stop::Outside)?;
+        if is_state_dir(&deepest.handle) {
+            return Err(Stop::Outside);
+        }
         let Some(lost) = deepest.stale_spelling() else { return Ok((deepest, rest)) };
         let others = self.matches(path).filter(|(root, _)| root.stale_spelling().is_none());
         let other = others.min_by_key(|(_, rest)| rest.components().count());

@@ -14,8 +14,10 @@ use crate::editor::{EditorError, EditorOutcome, EditorWrite};
 use crate::error::{Error, Result};
 use crate::local::editor_hold::{DiskContent, EditorHold, OnDisk};
 use crate::path::AbsPath;
+use crate::record::Outcome;
 use crate::{
-    Context, HeldFile, Note, Removal, Remove, Removed, Replace, Slot, Whole, WriteError, Written,
+    Context, HeldFile, Note, Removal, Remove, Removed, RemovedContent, Replace, Slot, Whole,
+    WriteError, Written,
 };
 
 /// A file, or the path of a new file, locked on disk.
@@ -92,6 +94,19 @@ impl<'a> WorkspaceHold<'a> {
         }
     }
 
+    /// Returns what became of a change that the editor did not report as made.
+    fn rejected(error: &EditorError) -> Outcome<'static> {
+        match error {
+            EditorError::Unanswered => Outcome::Unknown,
+            EditorError::Silent
+            | EditorError::Cancelled
+            | EditorError::Refused { .. }
+            | EditorError::NoSuchFile
+            | EditorError::NotSent
+            | EditorError::Unsupported => Outcome::NotDone,
+        }
+    }
+
     /// Returns the bytes as text for the editor, unless they are binary or too large.
     fn text_for_editor<'b>(&self, bytes: &'b [u8]) -> Option<&'b str> {
         if bytes.len() > MAX_BUFFER_BYTES {
@@ -100,6 +115,12 @@ impl<'a> WorkspaceHold<'a> {
         }
         std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
     }
+}
+
+/// Returns the outcome of a text that an editor accepted.
+fn done<'a>(text_after: &'a Option<String>, after: &str) -> Outcome<'a> {
+    let content_after = text_after.as_deref().filter(|text_after| *text_after != after);
+    Outcome::Done { content_after: content_after.map(str::as_bytes) }
 }
 
 impl Slot for WorkspaceHold<'_> {
@@ -119,7 +140,14 @@ impl Slot for WorkspaceHold<'_> {
         }
         self.reserved.check_dir()?;
         let change = EditorWrite { before: None, after };
-        match self.workspace.editor.write(&on_disk.given_path, &change, self.context) {
+        let intent = self.reserved.intend(None, text.bytes())?;
+        let result = self.workspace.editor.write(&on_disk.given_path, &change, self.context);
+        match &result {
+            Ok(EditorOutcome::Written { text_after }) => intent.settle(done(text_after, after)),
+            Ok(EditorOutcome::Conflict) => intent.settle(Outcome::NotDone),
+            Err(error) => intent.settle(WorkspaceHold::rejected(error)),
+        }
+        match result {
             Ok(EditorOutcome::Written { text_after }) => {
                 self.reserved.keep_dirs();
                 Ok(self.written(text.bytes(), text_after, on_disk))
@@ -218,9 +246,25 @@ impl<'a> Replace<'a> for BufferHold<'a> {
         };
         self.check_disk()?;
         let change = EditorWrite { before: Some(before), after: text };
-        match workspace.editor.write(&self.seen.given_path, &change, context) {
+        let intent = self.held.reserved.intend(Some(before.as_bytes()), after)?;
+        let result = workspace.editor.write(&self.seen.given_path, &change, context);
+        let result = match result {
             Ok(EditorOutcome::Written { text_after }) => {
-                let text_after = self.check_accepted(&change, text_after)?;
+                let accepted = self.check_accepted(&change, text_after);
+                intent.settle(match &accepted {
+                    Ok(text_after) => done(text_after, text),
+                    Err(_) => Outcome::Unknown,
+                });
+                Ok(EditorOutcome::Written { text_after: accepted? })
+            }
+            result => {
+                let rejected = result.as_ref().err().map(|error| WorkspaceHold::rejected(error));
+                intent.settle(rejected.unwrap_or(Outcome::NotDone));
+                result
+            }
+        };
+        match result {
+            Ok(EditorOutcome::Written { text_after }) => {
                 Ok(self.held.written(after, text_after, self.seen))
             }
             Ok(EditorOutcome::Conflict) => Err(self.conflict()),
@@ -234,26 +278,33 @@ impl<'a> Replace<'a> for BufferHold<'a> {
 }
 
 impl<'a> Remove<'a> for BufferHold<'a> {
-    fn remove(self: Box<Self>, before: &[u8]) -> Result<Removed, WriteError<'a>> {
+    fn remove(self: Box<Self>, before: &RemovedContent) -> Result<Removed, WriteError<'a>> {
         if self.is_unsaved {
             return Err(Error::Unsaved { path: self.held.path.to_string() }.into());
         }
         self.check_disk()?;
         let WorkspaceHold { workspace, path, context, .. } = &self.held;
         match workspace.ask(path, &self.seen, context)? {
-            Some(text) if text.as_bytes() == before => {}
+            Some(text) if is_text(before, &text) => {}
             Some(_) => return Err(self.conflict()),
             None => return Err(self.restart()),
         }
         // From here on the operating system reports other writers, including the editor.
         let notes = &context.notes;
         let removal = self.held.reserved.into_locked().into_removal()?;
-        match &self.seen.content {
-            DiskContent::Bytes(seen) if seen == removal.bytes() => Ok(removal.remove()?.1),
+        match (&self.seen.content, removal.content()) {
+            (DiskContent::Bytes(seen), RemovedContent::Bytes(bytes)) if seen == bytes => {
+                Ok(removal.remove()?.1)
+            }
             _ => {
                 notes.set(Note::Unsaved, false);
                 Err(WriteError::Conflict)
             }
         }
     }
+}
+
+/// Whether the content that was read is this text of an editor.
+fn is_text(content: &RemovedContent, text: &str) -> bool {
+    matches!(content, RemovedContent::Bytes(bytes) if bytes == text.as_bytes())
 }

@@ -168,9 +168,11 @@ impl<'t> Sample<'t> {
     }
 
     /// Returns whether quotes may be part of the values: between tabs they join lines that have
-    /// tabs, or one opens a field that does not end in the sample.
+    /// tabs, or fields of uneven records, or one opens a field that does not end in the sample.
     fn may_have_literal_quotes(&self, is_whole: bool) -> bool {
-        let is_joined = |field: &Cow<'_, str>| field.contains('\t') && field.contains('\n');
+        let is_even = self.is_even();
+        let is_joined =
+            |field: &Cow<'_, str>| field.contains('\t') && (field.contains('\n') || !is_even);
         let is_tabbed = self.dialect.delimiter == Some(b'\t');
         !is_whole && self.records.len() < 2
             || is_tabbed && self.records.iter().flatten().any(is_joined)

@@ -221,6 +221,9 @@ fn header_evidence(record: &Fields<'_>, below: &[Fields<'_>], sample: &Sample<'_
         let has_types = (0..record.len()).any(is_typed);
         return if has_types { Evidence::Strong } else { Evidence::None };
     }
+    if has_numbered_columns(record, below) {
+        return Evidence::Strong;
+    }
     let count = |verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
     if count(Verdict::IsValue) > 0 || cells.iter().all(|cell| cell.is_placeholder) {
         return Evidence::None;
@@ -248,6 +251,21 @@ fn header_evidence(record: &Fields<'_>, below: &[Fields<'_>], sample: &Sample<'_
     } else {
         Evidence::Weak
     }
+}
+
+/// Returns whether a record has an empty corner and then counts on, as data frames without names are
+/// written: `,0,1,2` or `,2018,2019`. Below the corner, nothing is empty.
+fn has_numbered_columns(record: &Fields<'_>, below: &[Fields<'_>]) -> bool {
+    let Some((corner, names)) = record.split_first() else { return false };
+    let number =
+        |name: &Cow<'_, str>| name.parse::<u32>().ok().filter(|_| !form::has_leading_zeros(name));
+    let Some(start) = names.first().and_then(number) else { return false };
+    let counts_on = |(name, expected): (&Cow<'_, str>, u32)| number(name) == Some(expected);
+    corner.is_empty()
+        && (names.len() > 1 || start == 0)
+        && names.iter().zip(start..).all(counts_on)
+        && !below.is_empty()
+        && below.iter().all(|row| row.first().is_some_and(|name| !name.trim().is_empty()))
 }
 
 /// Counts fields above categories that are not one of them: every value below is repeated there,
@@ -330,7 +348,10 @@ impl HeaderCell {
         let verdict = match (column.reading(delimiter), with_field.reading(delimiter)) {
             _ if !column.has_fields() => Verdict::above_nothing(field, below, delimiter),
             (Reading::Integer, Reading::Number) => Verdict::FractionAboveIntegers,
-            (Reading::Text, _) if is_number_above_words(field, column_idx, below) => {
+            (Reading::Text, _)
+                if is_number_above_words(field, column_idx, below)
+                    || is_year_above_text(field, column_idx, below) =>
+            {
                 Verdict::YearAboveOthers
             }
             (Reading::Text, _) if is_number_or_moment(field, delimiter) => Verdict::Fits,
@@ -387,6 +408,16 @@ fn is_year(field: &str) -> bool {
 fn is_year_above_others(field: &str, column_idx: usize, below: &[Fields<'_>]) -> bool {
     let mut values = below.iter().filter_map(|record| record.get(column_idx));
     is_year(field) && values.any(|value| !value.trim().is_empty() && !is_year(value))
+}
+
+/// Returns whether a field is a year above at least two texts, such as `R+15.2`, and no integers.
+fn is_year_above_text(field: &str, column_idx: usize, below: &[Fields<'_>]) -> bool {
+    let values = || {
+        let values = below.iter().filter_map(|record| record.get(column_idx));
+        values.map(|value| value.trim()).filter(|value| !value.is_empty())
+    };
+    let is_integer = |value: &str| value.bytes().all(|byte| byte.is_ascii_digit());
+    is_year(field) && values().nth(1).is_some() && !values().any(is_integer)
 }
 
 /// Returns whether a field is an integer above words: at least two, none of which has a digit.

@@ -128,12 +128,13 @@ impl Dialect {
         bytes.iter().take_while(|byte| **byte == b' ').count()
     }
 
-    /// Returns the number of leading spaces that may surround quotes.
+    /// Returns the number of leading spaces and tabs that may surround quotes.
     fn n_spaces(&self, bytes: &[u8]) -> usize {
+        let is_space = |byte: &&u8| matches!(byte, b' ' | b'\t') && Some(**byte) != self.delimiter;
         if self.delimiter == Some(b' ') {
             return 0;
         }
-        bytes.iter().take_while(|byte| **byte == b' ').count()
+        bytes.iter().take_while(is_space).count()
     }
 
     fn unquoted_end(&self, bytes: &[u8], at: usize) -> usize {

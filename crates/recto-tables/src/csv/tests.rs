@@ -186,7 +186,14 @@ fn processor_time() -> std::time::Duration {
 
 #[test]
 fn accepts_only_tables() {
-    let tables = ["a\tb\n1\t2\n", "a,b,c\nx,y,z\n", "2024-01-01;5\n2024-01-02;6\n", "a|1\nb|2\n"];
+    let tables = [
+        "a\tb\n1\t2\n",
+        "a,b,c\nx,y,z\n",
+        "2024-01-01;5\n2024-01-02;6\n",
+        "a|1\nb|2\n",
+        "A,B\ną,ž\nū,į\nš,ę\n",
+        "1\t\tx\t\ty\t\n2\t\ty\t\tz\t\n",
+    ];
     for text in tables {
         assert!(is_convincing(text), "{text:?}");
     }
@@ -204,6 +211,8 @@ fn accepts_only_tables() {
         "let a = [1, 2];\nlet b = [3, 4];\n",
         "a,b\n1,2\n3\n",
         "x = 1\ny = 2\n",
+        "Dear Ada, hello\nthank you, Bob\nas ever, Eve\nyours, Joe\n",
+        "a,b\nc,d\n",
     ];
     for text in others {
         assert!(!is_convincing(text), "{text:?}");

@@ -244,7 +244,12 @@ pub fn is_typed(field: &str, delimiter: u8) -> bool {
 }
 
 fn trim(field: &str) -> &str {
-    field.trim_matches([' ', '\t'])
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    // Most fields have no blanks around them.
+    match is_blank(field.as_bytes().first()) || is_blank(field.as_bytes().last()) {
+        true => field.trim_matches([' ', '\t']),
+        false => field,
+    }
 }
 
 /// Returns whether a field is digits, with an optional minus. A leading zero or a plus makes it a
@@ -347,14 +352,11 @@ fn decimal_point(field: &str) -> Option<Decimal> {
 
 /// Parses the booleans that DuckDB accepts.
 fn boolean(field: &str) -> Option<bool> {
-    if field.len() > 5 {
-        return None;
+    let is_one_of = |words: [&str; 3]| words.iter().any(|word| field.eq_ignore_ascii_case(word));
+    if is_one_of(["true", "t", "yes"]) {
+        return Some(true);
     }
-    match field.to_ascii_lowercase().as_str() {
-        "true" | "t" | "yes" => Some(true),
-        "false" | "f" | "no" => Some(false),
-        _ => None,
-    }
+    is_one_of(["false", "f", "no"]).then_some(false)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Tests of `fit`.
 
-use super::fit;
+use super::{fit, truncate_columns};
 use crate::render::markdown;
 use crate::table::{Column, Table, Type, Value};
 
@@ -85,4 +85,23 @@ fn a_table_fits_as_text_and_as_json() {
         let n_rows = serde_json::to_string(&rows).map_or(0, |rows| rows.len());
         assert!(names + n_rows + n_notes <= max_bytes, "{max_bytes}");
     }
+}
+
+#[test]
+fn says_once_how_many_columns_are_shown() {
+    let column = |idx: usize| Column { name: idx.to_string(), kind: Type::Integer };
+    let mut table = fit(
+        Table {
+            columns: (0..100).map(column).collect(),
+            n_columns: Some(5_000),
+            rows: vec![vec![Value::Integer(1); 100]],
+            has_more: false,
+            notes: vec!["Another note.".into()],
+        },
+        100_000,
+    );
+    truncate_columns(&mut table, 7);
+    let note = "Only the first 7 of 5000 columns are shown.";
+    assert_eq!(table.notes, ["Another note.", note]);
+    assert_eq!((table.columns.len(), table.rows[0].len()), (7, 7));
 }

@@ -183,6 +183,9 @@ impl JsonCell {
                 if value.len() > max_chars {
                     return JsonCell::Text(cut(&value, max_chars));
                 }
+                if has_large_integer(&value) {
+                    return JsonCell::Text(value);
+                }
                 serde_json::from_str(&value).map_or(JsonCell::Text(value), JsonCell::Whole)
             }
             _ => match serde_json::from_str(value) {
@@ -239,6 +242,21 @@ impl JsonCell {
             JsonCell::Whole(value) => value,
         }
     }
+}
+
+/// Returns whether a value contains an integer beyond 64 bits, which would lose digits.
+pub fn has_large_integer(value: &str) -> bool {
+    let value = value.replace(r"\\", "").replace(r#"\""#, "");
+    // Every second part is inside a string.
+    let outside = value.split('"').step_by(2);
+    let mut parts = outside.flat_map(|part| part.split([',', ':', '[', ']', '{', '}']));
+    parts.any(|part| {
+        let digits = part.strip_prefix('-').unwrap_or(part);
+        digits.len() > 18
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+            && part.parse::<i64>().is_err()
+            && part.parse::<u64>().is_err()
+    })
 }
 
 /// Returns the value without whitespace between its parts.

@@ -123,3 +123,17 @@ fn accepts_only_json() {
         assert!(!is_convincing(text), "{text:?}");
     }
 }
+
+#[test]
+fn notes_large_integers_in_every_kind_of_column() {
+    for text in [
+        r#"[{"a": 18446744073709551616, "b": 1}]"#,
+        r#"[{"a": 18446744073709551616, "b": 1}, {"a": "x"}]"#,
+        r#"[{"a": {"c": [18446744073709551616]}, "b": 1}]"#,
+    ] {
+        let table = crate::fit::fit(read("a.json", text, 5), 1_000);
+        assert_eq!(table.notes, ["Numbers beyond 64 bits are text in: a."], "{text}");
+    }
+    let exact = crate::fit::fit(read("a.json", r#"[{"a": [1]}, {"a": "1[x]"}]"#, 5), 1_000);
+    assert!(exact.notes.is_empty());
+}

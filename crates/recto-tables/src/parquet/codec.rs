@@ -51,7 +51,12 @@ pub fn inflate_start(codec: Compression, compressed: &[u8], n_bytes: usize) -> O
         Compression::ZSTD(_) => {
             Some(start(&mut zstd::stream::read::Decoder::with_buffer(compressed).ok()?))
         }
-        _ => None,
+        // A block starts with literals, whose number is in the upper bits; a size from Hadoop does not.
+        Compression::LZ4 if compressed.first().is_some_and(|byte| *byte < 16) => {
+            Some(hadoop_lz4_start(compressed, n_bytes))
+        }
+        Compression::LZ4 | Compression::LZ4_RAW => Some(lz4_start(compressed, n_bytes)),
+        Compression::LZO => None,
     }
 }
 
@@ -67,27 +72,78 @@ fn snappy_start(compressed: &[u8], n_bytes: usize) -> Vec<u8> {
 
 /// Reads a literal, or copies bytes that were inflated before.
 fn snappy_element(rest: &mut &[u8], inflated: &mut Vec<u8>) -> Option<()> {
-    let mut take = |n_bytes: usize| -> Option<&[u8]> {
-        let (taken, after) = rest.split_at_checked(n_bytes)?;
-        *rest = after;
-        Some(taken)
-    };
-    let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, byte| n << 8 | usize::from(*byte));
-    let tag = usize::from(take(1)?[0]);
+    let tag = number(take(rest, 1)?);
     let (n_bytes, offset) = match (tag & 3, tag >> 2) {
         (0, n @ 0..60) => {
-            inflated.extend_from_slice(take(n + 1)?);
+            inflated.extend_from_slice(take(rest, n + 1)?);
             return Some(());
         }
         (0, n) => {
-            let n_bytes = number(take(n - 59)?) + 1;
-            inflated.extend_from_slice(take(n_bytes)?);
+            let n_bytes = number(take(rest, n - 59)?) + 1;
+            inflated.extend_from_slice(take(rest, n_bytes)?);
             return Some(());
         }
-        (1, n) => ((n & 7) + 4, (n >> 3) << 8 | number(take(1)?)),
-        (2, n) => (n + 1, number(take(2)?)),
-        (_, n) => (n + 1, number(take(4)?)),
+        (1, n) => ((n & 7) + 4, (n >> 3) << 8 | number(take(rest, 1)?)),
+        (2, n) => (n + 1, number(take(rest, 2)?)),
+        (_, n) => (n + 1, number(take(rest, 4)?)),
     };
+    repeat(inflated, n_bytes, offset)
+}
+
+/// Inflates a block of LZ4 up to `n_bytes` or the first error. The library only inflates all.
+fn lz4_start(mut rest: &[u8], n_bytes: usize) -> Vec<u8> {
+    let mut inflated = Vec::new();
+    while inflated.len() < n_bytes && lz4_sequence(&mut rest, &mut inflated, n_bytes).is_some() {}
+    inflated.truncate(n_bytes);
+    inflated
+}
+
+/// Reads literals, then copies bytes that were inflated before, at most `n_bytes`.
+fn lz4_sequence(rest: &mut &[u8], inflated: &mut Vec<u8>, n_bytes: usize) -> Option<()> {
+    let tag = number(take(rest, 1)?);
+    let n_literals = lz4_length(tag >> 4, rest)?;
+    inflated.extend_from_slice(take(rest, n_literals.min(rest.len()))?);
+    let offset = number(take(rest, 2)?);
+    let n_repeated = lz4_length(tag & 15, rest)? + 4;
+    repeat(inflated, n_repeated.min(n_bytes), offset)
+}
+
+/// Adds the bytes that follow if the four bits of a length are all set.
+fn lz4_length(n: usize, rest: &mut &[u8]) -> Option<usize> {
+    let (mut n_bytes, mut has_more) = (n, n == 15);
+    while has_more {
+        let n_more = number(take(rest, 1)?);
+        n_bytes += n_more;
+        has_more = n_more == 255;
+    }
+    Some(n_bytes)
+}
+
+fn hadoop_lz4_start(mut compressed: &[u8], n_bytes: usize) -> Vec<u8> {
+    let mut inflated = Vec::new();
+    while let Some((sizes, rest)) = compressed.split_first_chunk::<8>()
+        && inflated.len() < n_bytes
+    {
+        let [.., a, b, c, d] = *sizes;
+        let n_compressed = u32::from_be_bytes([a, b, c, d]) as usize;
+        let (block, rest) = rest.split_at(n_compressed.min(rest.len()));
+        inflated.append(&mut lz4_start(block, n_bytes - inflated.len()));
+        compressed = rest;
+    }
+    inflated
+}
+
+fn take<'a>(rest: &mut &'a [u8], n_bytes: usize) -> Option<&'a [u8]> {
+    let (taken, after) = rest.split_at_checked(n_bytes)?;
+    *rest = after;
+    Some(taken)
+}
+
+fn number(bytes: &[u8]) -> usize {
+    bytes.iter().rev().fold(0, |n, byte| n << 8 | usize::from(*byte))
+}
+
+fn repeat(inflated: &mut Vec<u8>, n_bytes: usize, offset: usize) -> Option<()> {
     let start = inflated.len().checked_sub(offset).filter(|_| offset > 0)?;
     (start..start + n_bytes).for_each(|at| inflated.push(inflated[at]));
     Some(())
@@ -177,6 +233,25 @@ mod tests {
         for n_bytes in 0..200 {
             let cut = snappy_start(&compressed[..n_bytes], usize::MAX);
             assert!(text.starts_with(&cut));
+        }
+        let block = lz4_flex::block::compress(&text);
+        let size = |n_bytes: usize| (n_bytes as u32).to_be_bytes();
+        let sizes = [size(text.len()), size(block.len())].concat();
+        let hadoop = [&sizes[..], &block, &sizes, &block].concat();
+        for (codec, compressed, whole) in [
+            (Compression::LZ4_RAW, &block, &text),
+            (Compression::LZ4, &block, &text),
+            (Compression::LZ4, &hadoop, &text.repeat(2)),
+        ] {
+            for n_bytes in [0, 1, 60, 4_096, 100_000, whole.len(), whole.len() + 9] {
+                let expected = &whole[..n_bytes.min(whole.len())];
+                let start = inflate_start(codec, compressed, n_bytes).unwrap();
+                assert_eq!(start, expected, "{codec} {n_bytes}");
+            }
+            for n_bytes in 0..200 {
+                let cut = inflate_start(codec, &compressed[..n_bytes], usize::MAX).unwrap();
+                assert!(whole.starts_with(&cut), "{codec} {n_bytes}");
+            }
         }
         let zstd = zstd::encode_all(text.as_slice(), 3).unwrap();
         let level = parquet::basic::ZstdLevel::default();

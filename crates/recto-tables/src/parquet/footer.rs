@@ -13,6 +13,7 @@ use parquet::file::metadata::{
 };
 
 use super::thrift::{self, Input, Malformed, WireType};
+use crate::budget::check_memory;
 use crate::error::{Error, Result};
 use crate::source::Source;
 
@@ -34,6 +35,10 @@ const END: u8 = 0;
 const MAGIC: &[u8] = b"PAR1";
 const TAIL: u64 = 8;
 
+/// About how much memory the metadata takes for each of its bytes: as bytes, without the fields that
+/// are not needed, and parsed.
+const METADATA_COPIES: u64 = 4;
+
 /// The metadata of a file.
 pub struct Footer {
     /// The schema, and the first row groups: those with `limit` rows, unless their metadata is too
@@ -46,8 +51,8 @@ pub struct Footer {
 }
 
 /// Reads the metadata, with row groups for `limit` rows from `offset` on.
-pub fn read(source: &dyn Source, offset: usize, limit: usize) -> Result<Footer> {
-    let bytes = read_metadata(source)?;
+pub fn read(source: &dyn Source, offset: usize, limit: usize, max_memory: u64) -> Result<Footer> {
+    let bytes = read_metadata(source, max_memory)?;
     let rows = offset as u64..offset.saturating_add(limit) as u64;
     let outline = outline(&bytes, rows).map_err(|_| broken("its metadata is damaged"))?;
     if outline.is_encrypted {
@@ -67,7 +72,7 @@ pub fn read(source: &dyn Source, offset: usize, limit: usize) -> Result<Footer> 
     Ok(Footer { metadata, n_rows: outline.n_rows, n_before: outline.n_before })
 }
 
-fn read_metadata(source: &dyn Source) -> Result<Vec<u8>> {
+fn read_metadata(source: &dyn Source, max_memory: u64) -> Result<Vec<u8>> {
     let size = source.size();
     let tail = match size.checked_sub(TAIL) {
         Some(start) if start >= MAGIC.len() as u64 => read_exact(source, start, TAIL)?,
@@ -84,7 +89,10 @@ fn read_metadata(source: &dyn Source) -> Result<Vec<u8>> {
         return Err(Error::TooLarge { cause });
     }
     match (size - TAIL).checked_sub(n_bytes) {
-        Some(start) if start >= MAGIC.len() as u64 => read_exact(source, start, n_bytes),
+        Some(start) if start >= MAGIC.len() as u64 => {
+            check_memory(n_bytes * METADATA_COPIES, max_memory)?;
+            read_exact(source, start, n_bytes)
+        }
         _ => Err(broken("its metadata is longer than the file")),
     }
 }
@@ -254,29 +262,46 @@ fn copy_column(input: &mut Input<'_>, output: &mut Vec<u8>) -> thrift::Result<()
     Ok(())
 }
 
-/// Returns the list of schema elements without converted types that the library does not know. It
-/// would reject the file, but they only say how to show a value.
+/// Returns the list of schema elements without converted types that the library does not know, and
+/// without logical types that say less than the converted type beside them. It would reject the file,
+/// but they only say how to show a value.
 fn known_types_only(bytes: &[u8]) -> thrift::Result<Cow<'_, [u8]>> {
     const LAST_CONVERTED_TYPE: i64 = 21;
+    const RESERVED: i16 = 9;
+    const UNKNOWN: i16 = 11;
     let mut input = Input::new(bytes);
     let (_, n_elements) = input.list()?;
     let mut output = Vec::new();
     thrift::write_list(&mut output, n_elements);
     let mut is_changed = false;
     for _ in 0..n_elements {
+        let mut has_converted = false;
         input.fields(|input, id, kind| {
             if (id, kind) == (6, WireType::Integer) {
                 let converted = input.integer()?;
                 if (0..=LAST_CONVERTED_TYPE).contains(&converted) {
                     thrift::write_field(&mut output, id, kind);
                     thrift::write_integer(&mut output, converted);
+                    has_converted = true;
                 } else {
                     is_changed = true;
                 }
                 return Ok(());
             }
+            let value = input.raw(kind)?;
+            if (id, kind) == (10, WireType::Struct) && has_converted {
+                let mut logical = 0;
+                Input::new(value).fields(|input, id, kind| {
+                    logical = id;
+                    input.skip(kind)
+                })?;
+                if matches!(logical, RESERVED | UNKNOWN) {
+                    is_changed = true;
+                    return Ok(());
+                }
+            }
             thrift::write_field(&mut output, id, kind);
-            output.extend_from_slice(input.raw(kind)?);
+            output.extend_from_slice(value);
             Ok(())
         })?;
         output.push(END);

@@ -13,12 +13,16 @@ use super::footer::broken;
 use super::pages::Pages;
 use super::rows::RowBudget;
 use super::scalar::{Scalar, show_f32, show_f64};
+use crate::budget::check_memory;
 use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::table::Value;
 
 /// The number of rows decoded at a time.
 const N_AT_A_TIME: usize = 256;
+
+/// About the memory of a value in a list: as the library returns it, as it is shown, and its levels.
+const VALUE_BYTES: u64 = 64;
 
 /// The values of a column chunk, read one by one.
 pub struct Leaf {
@@ -51,6 +55,8 @@ pub struct ReadExtent {
     pub max_cell: usize,
     /// The most values in lists.
     pub n_in_lists: u64,
+    /// The most memory for pages and values.
+    pub max_memory: u64,
 }
 
 impl Leaf {
@@ -86,7 +92,11 @@ impl Leaf {
         may_shorten: Option<Arc<AtomicBool>>,
     ) -> Result<Leaf> {
         let column = chunk.column_descr_ptr();
-        let (pages, is_cut) = Pages::new(source, chunk, extent.n_in_lists, may_shorten)?;
+        if column.max_rep_level() > 0 {
+            let n_values = u64::try_from(chunk.num_values()).unwrap_or(0).min(extent.n_in_lists);
+            check_memory(n_values * VALUE_BYTES, extent.max_memory)?;
+        }
+        let (pages, is_cut) = Pages::new(source, chunk, extent, may_shorten)?;
         let mut leaf = Leaf {
             max_def_level: column.max_def_level(),
             def_levels: Vec::new(),

@@ -15,7 +15,9 @@ use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::footer::{broken, read_exact, read_into};
 use super::header::{Header, Version};
+use super::leaf::ReadExtent;
 use super::{codec, delta};
+use crate::budget::check_memory;
 use crate::error::{Error, Result};
 use crate::source::Source;
 
@@ -35,8 +37,11 @@ const MAX_DICTIONARY_HEADER: u64 = 100;
 /// The size of the first read, for the header and the bytes after it.
 const N_FIRST_READ: u64 = 8 << 10;
 
+/// About the memory of an entry of a dictionary besides its bytes.
+const DICTIONARY_ENTRY: u64 = 40;
+
 /// The most entries of a dictionary. Each takes up to 40 bytes in memory and 4 in the file.
-pub const MAX_DICTIONARY: u64 = 1 << 22;
+pub const MAX_DICTIONARY: u64 = 3 << 20;
 
 /// The most values of a page whose encoding makes the library allocate for all of them.
 const MAX_DELTA_VALUES: u64 = 1 << 22;
@@ -60,7 +65,9 @@ pub struct Pages {
     n_in_lists: u64,
     /// Set once only the start of a page was inflated, if that is permitted.
     is_shortened: Option<Arc<AtomicBool>>,
-    has_dictionary: bool,
+    /// The memory of the dictionary, once it was read.
+    n_dictionary_bytes: Option<u64>,
+    max_memory: u64,
     /// Set once values were left out, so that the last record may be incomplete.
     is_cut: Arc<AtomicBool>,
 }
@@ -74,7 +81,7 @@ impl Pages {
     pub fn new(
         source: Arc<dyn Source>,
         chunk: &ColumnChunkMetaData,
-        n_in_lists: u64,
+        extent: ReadExtent,
         may_shorten: Option<Arc<AtomicBool>>,
     ) -> Result<(Pages, Arc<AtomicBool>)> {
         if chunk.file_path().is_some_and(|path| !path.is_empty()) {
@@ -105,9 +112,10 @@ impl Pages {
             type_length: u64::try_from(column.type_length()).unwrap_or(0),
             max_def_level: column.max_def_level(),
             max_rep_level: column.max_rep_level(),
-            n_in_lists,
+            n_in_lists: extent.n_in_lists,
             is_shortened: may_shorten,
-            has_dictionary: false,
+            n_dictionary_bytes: None,
+            max_memory: extent.max_memory,
             is_cut: is_cut.clone(),
         };
         Ok((pages, is_cut))
@@ -133,11 +141,27 @@ impl Pages {
             }
             let is_short = self.may_shorten(&header);
             let n_read = if is_short { n_bytes.min(START_BYTES * 2) } else { n_bytes };
+            self.check_memory(&header, n_read, is_short)?;
             let body = self.read_body(start, n_read)?;
             let Some(n_values) = self.n_values_kept(&header) else { break };
             return self.decode(&header, n_values, body, is_short).map(Some);
         }
         Ok(None)
+    }
+
+    /// Checks the memory of a page, as it is stored and inflated, and of the dictionary.
+    fn check_memory(&self, header: &Header, n_read: u64, is_short: bool) -> Result<()> {
+        if header.is_dictionary() && header.n_values > MAX_DICTIONARY {
+            let cause = format!("a dictionary has more than {MAX_DICTIONARY} entries");
+            return Err(Error::TooLarge { cause });
+        }
+        let n_inflated = if is_short { START_BYTES } else { header.n_inflated };
+        let n_page = n_read + n_inflated;
+        let n_page = match header.version {
+            Version::Dictionary => n_page + header.n_values * DICTIONARY_ENTRY,
+            _ => n_page,
+        };
+        check_memory(n_page + self.n_dictionary_bytes.unwrap_or(0), self.max_memory)
     }
 
     fn read_header(&mut self) -> Result<Header> {
@@ -178,8 +202,7 @@ impl Pages {
             header.encoding,
             Encoding::PLAIN | Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
         );
-        let is_known =
-            !matches!(self.codec, Compression::LZ4 | Compression::LZ4_RAW | Compression::LZO);
+        let is_known = self.codec != Compression::LZO;
         let is_large = header.n_inflated > START_BYTES * 2 && !header.is_dictionary();
         let Some(is_shortened) = &self.is_shortened else { return false };
         let is_short = is_serial && is_known && is_large;
@@ -200,7 +223,8 @@ impl Pages {
         match header.version {
             Version::Dictionary => {
                 self.check_dictionary(header, &buf)?;
-                self.has_dictionary = true;
+                let n_entries = header.n_values * DICTIONARY_ENTRY;
+                self.n_dictionary_bytes = Some(buf.len() as u64 + n_entries);
                 Ok(Page::DictionaryPage { buf, num_values, encoding, is_sorted: false })
             }
             Version::One { def_level_encoding, rep_level_encoding } => {
@@ -273,12 +297,8 @@ impl Pages {
             Type::INT96 => 12,
             Type::FIXED_LEN_BYTE_ARRAY => self.type_length.max(1),
         };
-        if self.has_dictionary {
+        if self.n_dictionary_bytes.is_some() {
             return Err(broken("a column has two dictionaries"));
-        }
-        if header.n_values > MAX_DICTIONARY {
-            let cause = format!("a dictionary has more than {MAX_DICTIONARY} entries");
-            return Err(Error::TooLarge { cause });
         }
         if header.n_values * n_least > buf.len() as u64 {
             return Err(broken("a dictionary is shorter than it says"));
@@ -318,7 +338,9 @@ impl Pages {
     fn check_values(&self, header: &Header, values: &[u8]) -> Result<()> {
         let n_values = header.n_values as usize;
         let is_plausible = match header.encoding {
-            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => self.has_dictionary,
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
+                self.n_dictionary_bytes.is_some()
+            }
             // Its sizes are not checked here, and no writer uses it by default.
             Encoding::ALP => return Err(broken("it is encoded with ALP, which is not known here")),
             Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY

@@ -176,7 +176,7 @@ fn types_have_their_names_in_the_format() {
     check("no_columns", expect![[r#""#]]);
 }
 
-/// Files of `apache/parquet-testing` that break the rules of the format, or use new ones.
+/// Files that break the rules of the format, or use new ones, most of them of `apache/parquet-testing`.
 #[test]
 fn odd_files_are_read_as_by_others() {
     let first = |name: &str| {
@@ -200,6 +200,9 @@ fn odd_files_are_read_as_by_others() {
         [2, [{"a": 3, "b": "action", "c": "str"}, {"a": 4, "b": "horror", "d": "2024-01-30"}]],
     ]);
     assert_eq!(first("variant_in_lists"), expected);
+    // The converted type says what the logical type calls unknown.
+    let expected = serde_json::json!([["P1Y2M3DT5S"], ["P1D"]]);
+    assert_eq!(first("interval_of_unknown"), expected);
     assert_eq!(preview_of("odd/variant", 1, 1 << 20).columns[1].kind.to_string(), "variant");
 }
 

@@ -12,6 +12,7 @@ use quick_xml::events::Event;
 use zip::ZipArchive;
 use zip::read::ZipFile;
 
+use crate::budget::check_memory;
 use crate::error::{Error, Result};
 use crate::source::Source;
 
@@ -25,13 +26,19 @@ const MAX_INFLATED: u64 = 2 << 30;
 const MAX_KEPT: u64 = 256 << 20;
 
 /// A part larger than this is scanned first.
-const MAX_TRUSTED: u64 = 64 << 20;
+const MAX_TRUSTED: u64 = 8 << 20;
 
 /// The longest piece of XML: a tag or a text. Excel allows 32,767 characters in a cell.
-const MAX_PIECE: usize = 4 << 20;
+pub const MAX_PIECE: usize = 4 << 20;
 
-/// The most parts.
-const MAX_PARTS: usize = 20_000;
+/// The most parts, and the most sheets.
+pub const MAX_PARTS: usize = 20_000;
+
+/// A part that is kept whole is not scanned if it is smaller.
+const MIN_SCANNED: u64 = 1 << 20;
+
+/// About the memory of an element of such a part, besides its text.
+const ELEMENT_BYTES: u64 = 64;
 
 const N_BUFFERED: usize = 64 << 10;
 
@@ -114,7 +121,7 @@ pub enum WorkbookKind {
 }
 
 /// Checks the archive: returns its kind if reading it is bounded.
-pub fn check(bytes: Bytes, failure: &Failure) -> Result<WorkbookKind> {
+pub fn check(bytes: Bytes, failure: &Failure, max_memory: u64) -> Result<WorkbookKind> {
     let mut archive = ZipArchive::new(bytes).map_err(|error| failure.explain(&error))?;
     if archive.len() > MAX_PARTS {
         return Err(Error::TooLarge { cause: format!("it has more than {MAX_PARTS} parts") });
@@ -122,6 +129,8 @@ pub fn check(bytes: Bytes, failure: &Failure) -> Result<WorkbookKind> {
     let mut kind = WorkbookKind::Xlsx;
     let mut n_inflated = 0;
     let mut to_scan = Vec::new();
+    let mut to_count = Vec::new();
+    let mut n_kept = 0;
     for index in 0..archive.len() {
         let part = archive.by_index_raw(index).map_err(|error| failure.explain(&error))?;
         let name = String::from_utf8_lossy(part.name_raw()).to_ascii_lowercase().replace('\\', "/");
@@ -138,6 +147,14 @@ pub fn check(bytes: Bytes, failure: &Failure) -> Result<WorkbookKind> {
             let cause = format!("its part {name} has more than {} MiB", MAX_KEPT >> 20);
             return Err(Error::TooLarge { cause });
         }
+        // The reader keeps all parts except sheets and those that it does not know.
+        let is_kept =
+            !is_sheet && !is_media && (name.starts_with("xl/") || name.ends_with(".rels"));
+        if is_kept && name.ends_with(".bin") {
+            n_kept += part.size() * 4;
+        } else if is_kept && part.size() > MIN_SCANNED {
+            to_count.push(index);
+        }
         let is_large = part.size() > MAX_TRUSTED && !is_media && !name.ends_with(".bin");
         // The reader of OpenDocument parts has its own limits.
         if is_shared_texts || is_large && name != "content.xml" {
@@ -148,6 +165,14 @@ pub fn check(bytes: Bytes, failure: &Failure) -> Result<WorkbookKind> {
         let cause = format!("it inflates to more than {} MiB", MAX_INFLATED >> 20);
         return Err(Error::TooLarge { cause });
     }
+    check_memory(n_kept, max_memory)?;
+    for index in to_count {
+        let part = archive.by_index(index).map_err(|error| failure.explain(&error))?;
+        n_kept += part.size();
+        let mut elements = Elements::new(part, n_kept, max_memory);
+        copy(&mut elements, failure)?;
+        n_kept = elements.n_kept;
+    }
     for (index, is_shared_texts, is_large) in to_scan {
         let mut part = archive.by_index(index).map_err(|error| failure.explain(&error))?;
         if is_shared_texts {
@@ -156,15 +181,53 @@ pub fn check(bytes: Bytes, failure: &Failure) -> Result<WorkbookKind> {
         drop(part);
         if is_large {
             let part = archive.by_index(index).map_err(|error| failure.explain(&error))?;
-            let mut pieces = Pieces::new(part, u64::MAX);
-            let scanned = io::copy(&mut pieces, &mut io::sink());
-            scanned.map_err(|error| match error.downcast::<Error>() {
-                Ok(ours) => ours,
-                Err(error) => failure.explain(&error),
-            })?;
+            copy(&mut Pieces::new(part, u64::MAX), failure)?;
         }
     }
     Ok(kind)
+}
+
+/// Reads a part to its end.
+fn copy(part: &mut impl Read, failure: &Failure) -> Result<()> {
+    let copied = io::copy(part, &mut io::sink());
+    copied.map(|_| ()).map_err(|error| match error.downcast::<Error>() {
+        Ok(ours) => ours,
+        Err(error) => failure.explain(&error),
+    })
+}
+
+/// Counts the elements of XML that a workbook reader keeps.
+struct Elements<R> {
+    reader: R,
+    n_kept: u64,
+    max_memory: u64,
+    n_sheets: usize,
+    /// The last bytes, in which an element may start.
+    end: Vec<u8>,
+}
+
+impl<R: Read> Elements<R> {
+    fn new(reader: R, n_kept: u64, max_memory: u64) -> Elements<R> {
+        Elements { reader, n_kept, max_memory, n_sheets: 0, end: Vec::new() }
+    }
+}
+
+impl<R: Read> Read for Elements<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        const SHEET: &[u8] = b"sheet ";
+        let n_read = self.reader.read(buffer)?;
+        let read = &buffer[..n_read];
+        self.n_kept += memchr::memchr_iter(b'<', read).count() as u64 * ELEMENT_BYTES;
+        check_memory(self.n_kept, self.max_memory)?;
+        self.end.extend_from_slice(read);
+        self.n_sheets += memchr::memmem::find_iter(&self.end, SHEET).count();
+        self.end.drain(..self.end.len().saturating_sub(SHEET.len() - 1));
+        if self.n_sheets > MAX_PARTS {
+            let cause = format!("it has more than {MAX_PARTS} sheets");
+            return Err(Error::TooLarge { cause }.into());
+        }
+        Ok(n_read)
+    }
 }
 
 /// Checks that the part is large enough for as many texts as it claims.
@@ -196,6 +259,11 @@ fn check_count(part: &mut ZipFile<'_, impl Read>, failure: &Failure) -> Result<(
     }
 }
 
+/// Returns the error for a tag or text that is too long.
+pub fn text_too_long() -> Error {
+    Error::TooLarge { cause: format!("a text in it has more than {} MiB", MAX_PIECE >> 20) }
+}
+
 /// Passes XML on, up to a number of bytes, if its tags and texts have a reasonable length.
 pub struct Pieces<R> {
     reader: R,
@@ -219,8 +287,7 @@ impl<R: Read> Read for Pieces<R> {
             None => self.n_in_piece += n_read,
         }
         if self.n_in_piece > MAX_PIECE {
-            let cause = format!("a text in it has more than {} MiB", MAX_PIECE >> 20);
-            return Err(Error::TooLarge { cause }.into());
+            return Err(text_too_long().into());
         }
         self.n_left = self.n_left.checked_sub(n_read as u64).ok_or_else(|| {
             let cause = "its first rows are too large".into();

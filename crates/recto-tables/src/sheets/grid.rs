@@ -20,6 +20,9 @@ const MAX_ABOVE_CHARS: usize = 200;
 /// The characters that are kept of a cell beyond the size of an answer.
 const MIN_CELL_CHARS: usize = 16;
 
+/// About the memory of a cell besides its text.
+const CELL_BYTES: usize = 80;
+
 /// The first rows of a sheet that have cells.
 pub struct Grid {
     /// Each has at least one cell.
@@ -31,6 +34,10 @@ pub struct Grid {
     max_bytes: usize,
     max_cell: usize,
     has_more: bool,
+    last_column: u32,
+    /// About the memory of all cells, and the most.
+    n_memory: u64,
+    max_memory: u64,
 }
 
 /// Rows that are counted and not kept.
@@ -56,6 +63,9 @@ impl Grid {
             max_bytes: request.max_bytes,
             max_cell: max_cell_chars(1, request.max_bytes),
             has_more: false,
+            last_column: 0,
+            n_memory: 0,
+            max_memory: request.max_memory,
         }
     }
 
@@ -86,10 +96,20 @@ impl Grid {
             self.has_more = true;
             return false;
         }
+        if self.n_memory > self.max_memory {
+            self.has_more = true;
+            return false;
+        }
+        self.last_column = self.last_column.max(column);
+        // Columns behind so many cells are counted, but not shown.
+        if self.rows.get(&row).is_some_and(|row| row.len() >= MAX_COLUMNS) {
+            return true;
+        }
         // A row that alone exceeds the answer has many columns, which will be cut further.
         let is_wide = self.n_bytes > self.max_bytes.saturating_mul(2);
         let cell = cell.cut(if is_wide { MIN_CELL_CHARS } else { self.max_cell });
         self.n_bytes = self.n_bytes.saturating_add(cell.size() + 8);
+        self.n_memory += (cell.size() + CELL_BYTES) as u64;
         self.rows.entry(row).or_default().insert(column, cell);
         true
     }
@@ -121,9 +141,8 @@ impl Grid {
     pub fn into_table(self, request: &Request<'_>) -> Table {
         let mut notes = Vec::new();
         let columns = self.rows.values().flat_map(|row| row.keys().copied());
-        let (first, last) = columns
-            .fold((u32::MAX, 0), |(first, last), column| (first.min(column), last.max(column)));
-        let n_all = if self.rows.is_empty() { 0 } else { (last - first) as usize + 1 };
+        let first = columns.min().unwrap_or(0);
+        let n_all = if self.rows.is_empty() { 0 } else { (self.last_column - first) as usize + 1 };
         let n_columns = n_all.min(MAX_COLUMNS);
 
         let mut rows: Vec<(u32, BTreeMap<u32, SheetCell>)> = self.rows.into_iter().collect();

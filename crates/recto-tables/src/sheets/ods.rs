@@ -11,7 +11,7 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader as XmlReader, XmlVersion};
 use zip::ZipArchive;
 
-use super::archive::{Bytes, Failure, Pieces};
+use super::archive::{Bytes, Failure, MAX_PARTS, MAX_PIECE, Pieces, text_too_long};
 use super::cell::SheetCell;
 use super::grid::Grid;
 use super::{Sheet, Workbook, no_such_sheet};
@@ -95,6 +95,7 @@ impl<R: Read> SheetStream<'_, R> {
                 "style:style" => style = tag.get("style:name").unwrap_or_default().into(),
                 "style:table-properties" if tag.get("table:display") == Some("false") => {
                     hidden.insert(style.clone());
+                    check_count(hidden.len(), "hidden styles")?;
                 }
                 "table:table" => {
                     let name = tag.get("table:name").unwrap_or_default().to_owned();
@@ -103,6 +104,7 @@ impl<R: Read> SheetStream<'_, R> {
                     let is_wanted = request.sheet.map_or(is_visible, |it| it == name);
                     let index = workbook.sheets.len();
                     workbook.sheets.push(Sheet { name, is_visible });
+                    check_count(index, "sheets")?;
                     if is_wanted && workbook.shown.is_none() {
                         let mut grid = Grid::new(request);
                         let is_at_end = self.read_sheet(&mut grid)?;
@@ -167,6 +169,7 @@ impl<R: Read> SheetStream<'_, R> {
                     let n_columns = tag.n_repeated("table:number-columns-repeated");
                     let cell = self.read_cell(&tag)?;
                     let end = column.saturating_add(n_columns).min(MAX_COLUMN);
+                    let cell = cell.filter(|_| column < end);
                     cells.extend(cell.map(|cell| (column..end, cell.cut(max_cell))));
                     column = end;
                 }
@@ -202,6 +205,9 @@ impl<R: Read> SheetStream<'_, R> {
         let mut n_paragraphs = 0;
         let mut n_hidden = 0;
         loop {
+            if text.len() > MAX_PIECE {
+                return Err(text_too_long());
+            }
             match self.next()? {
                 Token::Start(tag) => match tag.name.as_str() {
                     name if is_aside(name) => n_hidden += 1,
@@ -249,6 +255,13 @@ impl<R: Read> SheetStream<'_, R> {
     fn ends_early(&self) -> Error {
         self.failure.explain(&"its content ends too early")
     }
+}
+
+fn check_count(n: usize, of_what: &str) -> Result<()> {
+    if n < MAX_PARTS {
+        return Ok(());
+    }
+    Err(Error::TooLarge { cause: format!("it has more than {MAX_PARTS} {of_what}") })
 }
 
 fn push_row(grid: &mut Grid, row: u32, n_rows: u32, cells: &[(Range<u32>, SheetCell)]) -> bool {

@@ -8,21 +8,31 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::archive::{Bytes, Failure};
+use crate::budget::check_memory;
 use crate::error::Result;
 use crate::text;
 
 /// The most bytes of a workbook, and of a part of it, that is rewritten in memory.
-const MAX_REPAIRED: u64 = 32 << 20;
+const MAX_REPAIRED: u64 = 24 << 20;
+
+/// How often a part exists in memory: as it is, as text, rewritten, and in the output.
+const PART_COPIES: u64 = 4;
 
 /// The errors that the library knows.
 const KNOWN_ERRORS: [&str; 8] =
     ["#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#GETTING_DATA"];
 
 /// Returns the workbook with such parts rewritten; `None` if it has none.
-pub fn repair(bytes: Bytes, n_bytes: u64, failure: &Failure) -> Result<Option<Vec<u8>>> {
+pub fn repair(
+    bytes: Bytes,
+    n_bytes: u64,
+    failure: &Failure,
+    max_memory: u64,
+) -> Result<Option<Vec<u8>>> {
     if n_bytes > MAX_REPAIRED {
         return Ok(None);
     }
+    check_memory(n_bytes, max_memory)?;
     let mut archive = ZipArchive::new(bytes).map_err(|error| failure.explain(&error))?;
     let mut output = ZipWriter::new(Cursor::new(Vec::new()));
     let mut n_left = MAX_REPAIRED;
@@ -32,6 +42,7 @@ pub fn repair(bytes: Bytes, n_bytes: u64, failure: &Failure) -> Result<Option<Ve
         let name = String::from_utf8_lossy(part.name_raw()).into_owned();
         let is_xml = name.ends_with(".xml") || name.ends_with(".rels");
         if is_xml && part.size() <= n_left {
+            check_memory(n_bytes + part.size() * PART_COPIES, max_memory)?;
             let mut content = Vec::new();
             part.take(n_left).read_to_end(&mut content).map_err(|error| failure.explain(&error))?;
             if let Some(repaired) = repaired(&name, &content) {

@@ -9,16 +9,24 @@ use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
 
 use super::archive::{Bytes, Failure};
+use crate::Request;
+use crate::budget::check_memory;
 use crate::error::{Error, Result};
 
 /// The first bytes of such a file.
 pub const MAGIC: [u8; 8] = [0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1];
 
 /// The most bytes of a file, of which several copies exist for a moment.
-pub const MAX_SOURCE: u64 = 64 << 20;
+pub const MAX_SOURCE: u64 = 32 << 20;
+
+/// How often its bytes exist at most.
+const COPIES: u64 = 4;
 
 /// The most cells between the outermost ones.
-const MAX_AREA: u64 = 4 << 20;
+const MAX_AREA: u64 = 2 << 20;
+
+/// The memory of such a place.
+const CELL_BYTES: u64 = 40;
 
 /// The most sheets.
 const MAX_SHEETS: usize = 1_000;
@@ -44,8 +52,9 @@ pub fn prepare(
     mut bytes: Bytes,
     failure: &Failure,
     max_rows: usize,
-    sheet: Option<&str>,
+    request: &Request<'_>,
 ) -> Result<Prepared> {
+    check_memory(bytes.get_ref().size() * COPIES, request.max_memory)?;
     let mut file = Vec::new();
     bytes.seek(SeekFrom::Start(0)).map_err(|error| failure.explain(&error))?;
     let read = bytes.take(MAX_SOURCE + 1).read_to_end(&mut file);
@@ -56,7 +65,7 @@ pub fn prepare(
     }
     let mut stream = Compound::parse(&file).ok_or_else(damaged)?.workbook()?;
     drop(file);
-    let (shown, has_more, rows) = match keep_rows(&mut stream, max_rows, sheet)? {
+    let (shown, has_more, rows) = match keep_rows(&mut stream, max_rows, request)? {
         Some((shown, kept)) => (Some(shown), kept.has_more, kept.numbers),
         None => (None, false, Vec::new()),
     };
@@ -189,8 +198,9 @@ const NOTHING: u16 = 0xffff;
 fn keep_rows(
     stream: &mut [u8],
     max_rows: usize,
-    wanted: Option<&str>,
+    request: &Request<'_>,
 ) -> Result<Option<(usize, Kept)>> {
+    let wanted = request.sheet;
     let mut sheets = Vec::new();
     for (kind, at, n_bytes) in records(stream, 0) {
         let record = &stream[at..at + n_bytes];
@@ -213,6 +223,7 @@ fn keep_rows(
     for (index, (start, is_wanted)) in sheets.into_iter().enumerate() {
         let n_kept = if is_wanted && shown.is_none() { max_rows } else { 0 };
         let mut sheet = keep_rows_of_sheet(stream, start, n_kept, &mut n_left)?;
+        check_memory(sheet.area.min(MAX_AREA) * CELL_BYTES, request.max_memory)?;
         if sheet.area > MAX_AREA {
             sheet.numbers = number_anew(stream, start, &sheet.rows);
             let area = sheet.area / sheet.height * sheet.rows.len() as u64;

@@ -37,6 +37,29 @@ fn unicode_is_text_with_and_without_bom() {
 }
 
 #[test]
+fn plain_utf8_has_neither_bom_nor_nul() {
+    let lengths = [0, 1, 62, 63, 64, 65, 127, 128, 200, 318];
+    let ascii = lengths.map(|n| "a".repeat(n));
+    let foreign = lengths.map(|n| format!("{}{}", "a".repeat(n), "äa你🦀".repeat(50)));
+    for before in ascii.iter().chain(&foreign) {
+        for (bytes, is_plain) in [
+            (&b""[..], true),
+            ("žluťoučký 你好 🦀\n".as_bytes(), true),
+            (b"\0", false),
+            (b"\xff", false),
+            (b"\xc5", false),
+            (b"\x80", false),
+        ] {
+            for after in ["", "b", &"b".repeat(300)] {
+                let bytes = [before.as_bytes(), bytes, after.as_bytes()].concat();
+                assert_eq!(Encoding::is_plain_utf8(&bytes), is_plain, "{bytes:x?}");
+            }
+        }
+    }
+    assert!(!Encoding::is_plain_utf8(b"\xef\xbb\xbfa"));
+}
+
+#[test]
 fn broken_unicode_is_binary() {
     check(b"\xef\xbb\xbfa\xff", None);
     check(b"\xff\xfea", None);
@@ -62,6 +85,10 @@ fn a_few_signs_are_western_european() {
     for text in ["tea,£3\n", "5 µm\n", "±1\n", "20 °C\n", "3 m²\n", "½ cup\n"] {
         check(&legacy("windows-1252", text), Some(("windows-1252", text)));
     }
+    let places = "Tizi Ouzou, Béjaïa, (Kaby ...\nNear Béjaïa, Tizi Ouzou\n";
+    check(&legacy("windows-1252", places), Some(("windows-1252", places)));
+    let latvian = "Rīga, Jūrmala, Liepāja, Daugavpils, Jēkabpils, Ķekava\n";
+    check(&legacy("windows-1257", latvian), Some(("windows-1257", latvian)));
     for text in ["Łódź\n", "Gdańsk, Łuków\n"] {
         check(&legacy("windows-1250", text), Some(("windows-1250", text)));
     }

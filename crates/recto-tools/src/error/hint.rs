@@ -216,6 +216,9 @@ fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
         StoreError::Busy { .. } => {
             "Another process is changing files in this directory. Retry.".into()
         }
+        StoreError::MemoryBusy { .. } => {
+            "Nothing was changed. Retry when other calls on large files have finished.".into()
+        }
         StoreError::OpenElsewhere { .. } => {
             "Nothing was written. Retry, or close the file in the other program.".into()
         }
@@ -238,7 +241,9 @@ fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
         StoreError::NotInRevision { .. } => files::not_in_revision_hint(served),
         StoreError::TooLarge { limit, .. } => match limit {
             SizeLimit::GitObject => "With commit, only files up to 64 MiB can be read; write a larger one to a file with `git show`.",
-            SizeLimit::Change => "Only files up to 1 GiB can be changed.",
+            SizeLimit::Change => "A change of this file needs all of it, which is possible up to 64 MiB.",
+            SizeLimit::Remove => "Only files up to 1 GiB can be removed.",
+            SizeLimit::Memory => "It needs more memory than recto uses for all calls together.",
             SizeLimit::Preview => "Only changes to files up to 16 MiB can be previewed.",
         }
         .into(),
@@ -412,6 +417,7 @@ fn denial_hint(denial: &Denial) -> Option<Hint> {
         Denial::ForeignOwner => "The file belongs to another user or group; edits replace the file, which would change its owner.".into(),
         Denial::AppendOnlyFolder => "The directory is append-only (chattr +a): files can be created in it, but not replaced or removed.".into(),
         Denial::Folder => "The directory is not writable; edits replace the file, so write permission on the directory is required.".into(),
+        Denial::NotRecorded { cause } => format!("Changes must be recorded (--journal required), but the journal cannot record this one: {}. The user can run recto doctor.", Escaped(cause)).into(),
         Denial::MountPoint => "The file is a mount point; edits replace the file, which is not possible here.".into(),
     };
     Some(hint)

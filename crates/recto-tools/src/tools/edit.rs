@@ -33,12 +33,12 @@ const MAX_ATTEMPTS: usize = 10;
 
 pub const ABSOLUTE_PATH: Param = Param::required("path", ParamKind::String, "Absolute path");
 
-pub const PATH: Param = Param::required("path", ParamKind::String, "File path");
+pub const PATH: Param = Param::required("path", ParamKind::String, "File");
 
 pub const HASH: Param = Param::required("hash", ParamKind::Hash, "From a read or edit");
 
 pub const EXPECTED_HASH: Param =
-    Param::optional("expected_hash", ParamKind::Hash, "hash from a read; detects changes");
+    Param::optional("expected_hash", ParamKind::Hash, "From a read; detects changes");
 
 pub const DRY_RUN: Param = Param::optional("dry_run", ParamKind::Boolean, "Only return the diff");
 
@@ -173,10 +173,23 @@ impl Target {
         // Other programs see the BOM as a part of the first line.
         let n_bom = before.text_with_bom().len() - before.text().len();
         let edits = &*with_bom(edits, n_bom);
-        let (before, after) = (before.text_with_bom(), after.text_with_bom());
-        let texts = Texts::whole(before, after, edits);
+        let texts = Texts::whole(before.text_with_bom(), after.text_with_bom(), edits);
         let bounds = diff_bounds(env.delivery, found);
         unified(self.path.file_name(), old_side, &texts, bounds)
+    }
+
+    /// Returns the diff between two documents in any encoding.
+    pub fn whole_diff(
+        &self,
+        env: &WriteEnv<'_>,
+        old_side: OldSide,
+        before: &Document,
+        after: &Document,
+    ) -> UnifiedDiff {
+        let (before, after) = (before.text_with_bom(), after.text_with_bom());
+        let edits = Edits::whole(before, after);
+        let texts = Texts::whole(before, after, &edits);
+        unified(self.path.file_name(), old_side, &texts, diff_bounds(env.delivery, &[]))
     }
 
     /// Returns the contract's error for text that the file's encoding cannot represent.
@@ -313,7 +326,7 @@ impl<R: EditRequest> Edit<'_, R> {
         if !is_unchanged && !target.is_dry_run {
             written = file.replace(&after)?;
         }
-        let after = Arc::new(content_after(env, &mut written, after));
+        let after = Arc::new(changed_on_save(env, &mut written).unwrap_or(after));
         let digest = after.digest();
         if !target.is_dry_run {
             env.versions.remember(digest, &after);
@@ -406,15 +419,11 @@ impl<R: EditRequest> Edit<'_, R> {
     }
 }
 
-/// Returns the content of a file after a write, which an editor may have changed while saving.
-pub fn content_after(env: &WriteEnv<'_>, written: &mut Written, after: Document) -> Document {
-    match written.content_after.take().map(Document::parse) {
-        Some(Ok(saved)) => {
-            env.context.notes.add(Note::ChangedOnSave);
-            saved
-        }
-        _ => after,
-    }
+/// Returns the text that an editor saved instead of the one that it got.
+pub fn changed_on_save(env: &WriteEnv<'_>, written: &mut Written) -> Option<Document> {
+    let saved = Document::parse(written.content_after.take()?).ok()?;
+    env.context.notes.add(Note::ChangedOnSave);
+    Some(saved)
 }
 
 /// Returns the same edits for a text with its BOM.

@@ -26,7 +26,7 @@ pub static TOOL: Tool = Tool {
     title: "Edit file",
     toolset: Toolset::Edit,
     description: "Replace an exact string in a text file. It must match one place, unless \
-        replace_all is set. Returns the diff. For several edits use multi_edit_text_file.",
+        replace_all is set. For several edits use multi_edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
         Param::required("old_string", ParamKind::Text, "Exact text, without line numbers"),

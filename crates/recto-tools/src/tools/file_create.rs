@@ -9,6 +9,7 @@ use recto_text::{Digest, Document};
 use serde_json::{Value, json};
 
 use super::edit::{PATH, not_encodable};
+use super::restore::{FROM_COMMIT, FROM_PATH, Source};
 use super::{Answer, Arguments, FileChange, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
@@ -18,11 +19,12 @@ pub static TOOL: Tool = Tool {
     name: "file_create",
     title: "Create file",
     toolset: Toolset::Text,
-    description: "Create a file and missing directories. Fails if the path exists. Returns \
-        the hash.",
+    description: "Create a file and missing directories. Fails if the path exists.",
     params: &[
         PATH,
-        Param::required("content", ParamKind::String, "File content"),
+        Param::optional("content", ParamKind::String, "Text"),
+        FROM_COMMIT,
+        FROM_PATH,
         Param::optional(
             "encoding",
             ParamKind::Word(&["utf-8", "base64"]),
@@ -40,8 +42,20 @@ struct Request {
 
 fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
     let encoding = arguments.optional_string("encoding");
-    let content = arguments.string("content");
+    let source = Source::parse(&mut arguments, TOOL.params)?;
     let path = AbsPath::resolve("path", arguments.string("path"), env.root)?;
+    let content = match source {
+        Source::Given(content) => content,
+        Source::Revision(_) if encoding.is_some() => {
+            let (name, expected) = ("encoding".into(), "used with content".into());
+            let value = encoding.map(Value::from).unwrap_or_default().to_string();
+            return Err(Error::WrongArgument { name, expected, value });
+        }
+        Source::Revision(revision) => {
+            let content = revision.read(env, &path)?;
+            return Ok(Request { path, content });
+        }
+    };
     let content = match encoding.as_deref() {
         Some("base64") => {
             // Encoders often wrap base64 lines.

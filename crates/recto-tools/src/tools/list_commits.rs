@@ -1,6 +1,8 @@
 //! `ListCommits`: lists commits, newest first, with filters.
 
-use recto_store::git::dates;
+use std::fmt::{self, Display, Formatter};
+
+use recto_store::git::{CommitInfo, dates};
 use recto_store::git::{Log, LogContinuation, LogEntry, LogQuery};
 use recto_text::Size;
 use recto_text::quote::Quoted;
@@ -14,10 +16,11 @@ use crate::error::{Error, Result};
 const DEFAULT_LIMIT: i64 = 30;
 
 /// How many digits of an id the text shows.
-const N_DIGITS: usize = 10;
+pub const N_DIGITS: usize = 10;
 
-/// The longest subject, in characters.
+/// The longest subject and the longest name of an author, in characters.
 const MAX_SUBJECT: usize = 200;
+const MAX_AUTHOR: usize = 80;
 
 pub static TOOL: Tool = Tool {
     name: "ListCommits",
@@ -129,33 +132,48 @@ fn head(log: &Log, n_listed: usize, path: Option<&str>, query: &LogQuery) -> Str
     head
 }
 
+/// What answers show of a commit. `Display` is one line.
+pub struct Brief<'a> {
+    commit: &'a CommitInfo,
+    pub author: String,
+    pub subject: String,
+}
+
+/// Returns what answers show of a commit.
+pub fn brief(commit: &CommitInfo) -> Brief<'_> {
+    let author = shortened(&commit.author, MAX_AUTHOR);
+    Brief { commit, author, subject: shortened(&commit.subject, MAX_SUBJECT) }
+}
+
+impl Display for Brief<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Brief { commit, author, subject } = self;
+        let day = commit.date.split('T').next().unwrap_or_default();
+        write!(f, "{} {day} {author}: {subject}", &commit.id[..N_DIGITS])
+    }
+}
+
 fn line_of(entry: &LogEntry) -> String {
     let LogEntry { commit, renamed_from, .. } = entry;
-    let id = &commit.id[..N_DIGITS];
-    let day = commit.date.split('T').next().unwrap_or_default();
-    let subject = subject(&commit.subject);
     let renamed = renamed_from.as_ref().map(|path| format!(" (path was {})", Quoted(path)));
-    format!("{id} {day} {}: {subject}{}\n", commit.author, renamed.unwrap_or_default())
+    format!("{}{}\n", brief(commit), renamed.unwrap_or_default())
 }
 
 fn row_of(entry: &LogEntry) -> Value {
     let LogEntry { commit, renamed_from, .. } = entry;
-    let mut row = json!({
-        "id": commit.id,
-        "date": commit.date,
-        "author": commit.author,
-        "subject": subject(&commit.subject),
-    });
+    let Brief { author, subject, .. } = brief(commit);
+    let mut row =
+        json!({"id": commit.id, "date": commit.date, "author": author, "subject": subject});
     if let Some(path) = renamed_from {
         row["renamed_from"] = path.as_str().into();
     }
     row
 }
 
-/// Returns a subject without control characters, shortened.
-fn subject(subject: &str) -> String {
-    let mut chars = subject.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let mut short: String = chars.by_ref().take(MAX_SUBJECT).collect();
+/// Returns a text without control characters, shortened.
+fn shortened(text: &str, max: usize) -> String {
+    let mut chars = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut short: String = chars.by_ref().take(max).collect();
     if chars.next().is_some() {
         short.push('…');
     }

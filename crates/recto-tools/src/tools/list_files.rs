@@ -1,5 +1,6 @@
 //! `ListFiles`: lists the files that match a pattern, on disk or at a commit.
 
+use std::fmt::Write;
 use std::path::Path;
 
 use crate::budget::Budget;
@@ -24,18 +25,17 @@ pub static TOOL: Tool = Tool {
     title: "List files",
     toolset: Toolset::Files,
     description: "Find files by glob, without git-ignored files, and without hidden ones unless the \
-        pattern has the dot. With depth: an overview. With commit: paths from the repository root; % \
-        means SQL LIKE.",
+        pattern has the dot. With commit: paths from the repository root; % means SQL LIKE.",
     params: &[
         Param::required("pattern", ParamKind::String, "src/**/*.rs; * ? ** [ab] {a,b}"),
         Param::optional(
             "depth",
-            ParamKind::Integer { minimum: Some(1) },
+            ParamKind::Integer { minimum: None },
             "Overview: levels of files, and directories with file counts",
         ),
         COMMIT,
         Param::optional("ignored", ParamKind::Boolean, "Include files ignored by git"),
-        Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Default 1000"),
+        Param::optional("limit", ParamKind::Integer { minimum: None }, "Default 1000"),
     ],
     output,
     run: Run::Reads(run),
@@ -293,6 +293,67 @@ fn add_overview(entries: &mut Vec<Entry>, files: Vec<&str>, start: &str, depth: 
     }
 }
 
+/// The paths of a listing. What they have in common is computed once.
+struct ListedPaths<'a> {
+    env: &'a ReadEnv<'a>,
+    is_on_disk: bool,
+    /// What precedes each path that is not absolute.
+    start: String,
+    /// The bytes of the start in JSON.
+    n_json: usize,
+    /// Where the part relative to the first root begins.
+    relative_from: Option<usize>,
+}
+
+/// A path of a listing.
+struct ListedPath {
+    path: String,
+    /// Its bytes in JSON.
+    n_json: usize,
+    relative_from: Option<usize>,
+}
+
+impl<'a> ListedPaths<'a> {
+    fn new(env: &'a ReadEnv<'a>, request: &Request, folder: &Path) -> ListedPaths<'a> {
+        let is_on_disk = request.commit.is_none();
+        let mut paths =
+            ListedPaths { env, is_on_disk, start: String::new(), n_json: 0, relative_from: None };
+        let name = "x";
+        let example = paths.absolute(folder.join(name).display().to_string());
+        paths.relative_from = example.relative_from;
+        paths.n_json = example.n_json - name.len();
+        paths.start = example.path;
+        paths.start.truncate(paths.start.len() - name.len());
+        paths
+    }
+
+    /// Returns the path of a file or directory in the listing.
+    fn of(&self, path: &str) -> ListedPath {
+        // Files of several roots.
+        if path.starts_with('/') {
+            return self.absolute(path.into());
+        }
+        ListedPath {
+            path: [&self.start, path].concat(),
+            n_json: self.n_json + Size::of(path).json,
+            relative_from: self.relative_from,
+        }
+    }
+
+    fn absolute(&self, path: String) -> ListedPath {
+        let relative = if self.is_on_disk { relative(self.env, &path) } else { None };
+        let relative_from = relative.map(|relative| path.len() - relative.len());
+        ListedPath { n_json: Size::of(&path).json, relative_from, path }
+    }
+}
+
+impl ListedPath {
+    /// Returns the path as text shows it.
+    fn shown(&self) -> &str {
+        &self.path[self.relative_from.unwrap_or(0)..]
+    }
+}
+
 fn report(
     env: &ReadEnv<'_>,
     request: &Request,
@@ -304,36 +365,37 @@ fn report(
     let (mut files, mut dirs) = (Vec::new(), Vec::new());
     let mut budget = Budget::content(env.delivery);
     let mut is_relative = false;
+    let n_known = listing.files.len() as u64;
     let entries = match request.depth {
         Some(depth) => overview(&listing.files, &starts(env, request), depth),
-        None => listing.files.iter().cloned().map(|path| Entry { path, n_below: None }).collect(),
+        None => listing.files.into_iter().map(|path| Entry { path, n_below: None }).collect(),
     };
-    for Entry { path, n_below } in entries.iter().take(request.limit) {
-        let path = folder.join(path).display().to_string();
-        let relative = if request.commit.is_none() { relative(env, &path) } else { None };
-        let shown = OneLine(relative.unwrap_or(&path)).to_string();
-        let (shown, json) = match n_below {
+    let n_entries = entries.len();
+    let paths = ListedPaths::new(env, request, folder);
+    for Entry { path, n_below } in entries.into_iter().take(request.limit) {
+        let listed = paths.of(&path);
+        let n_before = text.len();
+        let (count, json) = match n_below {
             // Two quotes and a comma.
-            None => (shown, 3),
-            Some(1) => (format!("{shown}/ 1 file"), r#"{"path":"","files":1},"#.len()),
-            Some(n) => (format!("{shown}/ {n} files"), r#"{"path":"","files":},"#.len() + 20),
+            None => (String::new(), 3),
+            Some(1) => ("/ 1 file".into(), r#"{"path":"","files":1},"#.len()),
+            Some(n) => (format!("/ {n} files"), r#"{"path":"","files":},"#.len() + 20),
         };
-        if !budget.spend(Size { bytes: shown.len() + 1, json: Size::of(&path).json + json }) {
+        writeln!(text, "{}{count}", OneLine(listed.shown())).expect("a string can be written to");
+        if !budget.spend(Size { bytes: text.len() - n_before, json: listed.n_json + json }) {
+            text.truncate(n_before);
             break;
         }
-        is_relative |= relative.is_some();
-        text.push_str(&shown);
-        text.push('\n');
+        is_relative |= listed.relative_from.is_some();
         match n_below {
-            None => files.push(path),
-            Some(n) => dirs.push(json!({"path": path, "files": n})),
+            None => files.push(Value::String(listed.path)),
+            Some(n) => dirs.push(json!({"path": listed.path, "files": n})),
         }
     }
     let n_listed = files.len() + dirs.len();
-    let n_known = listing.files.len() as u64;
     let is_cut = match request.depth {
         None => (n_listed as u64) < listing.total,
-        Some(_) => n_listed < entries.len() || n_known < listing.total,
+        Some(_) => n_listed < n_entries || n_known < listing.total,
     };
     let is_truncated = is_cut || listing.stopped.is_some();
     let total = match listing.total {
@@ -343,8 +405,8 @@ fn report(
     let mut count = match (listing.total, request.depth) {
         (0, _) => "no file matches".to_string(),
         (_, None) if is_truncated => format!("first {n_listed} of {total}"),
-        (_, Some(_)) if n_listed < entries.len() => {
-            format!("first {n_listed} of {} entries for {total}", entries.len())
+        (_, Some(_)) if n_listed < n_entries => {
+            format!("first {n_listed} of {n_entries} entries for {total}")
         }
         _ => total,
     };
@@ -372,7 +434,9 @@ fn report(
             notes.push(format!("{what}: {n}"));
         }
     }
-    let mut structured = json!({"files": files});
+    // `json!` would copy the list.
+    let mut structured = json!({});
+    structured["files"] = files.into();
     if request.depth.is_some() {
         structured["dirs"] = dirs.into();
     }

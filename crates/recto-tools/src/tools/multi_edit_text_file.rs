@@ -22,7 +22,7 @@ pub static TOOL: Tool = Tool {
     title: "Edit file",
     toolset: Toolset::Edit,
     description: "Replace several exact strings in one text file, in order; nothing is written \
-        unless all match. Returns the diff.",
+        unless all match.",
     params: &[
         ABSOLUTE_PATH,
         Param::required(

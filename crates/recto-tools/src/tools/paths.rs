@@ -10,8 +10,7 @@ use recto_text::quote::OneLine;
 use super::{Param, ParamKind, ReadEnv};
 use crate::error::{Error, Result};
 
-pub const COMMIT: Param =
-    Param::optional("commit", ParamKind::NumberOrString, "Git revision, like HEAD~3");
+pub const COMMIT: Param = Param::optional("commit", ParamKind::NumberOrString, "Git revision");
 
 /// The files on disk that match a pattern.
 pub struct Matches {

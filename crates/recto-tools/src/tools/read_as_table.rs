@@ -12,12 +12,19 @@ use serde_json::{Value, json};
 use super::paths::{COMMIT, listed};
 use super::{Answer, Arguments, Param, ParamKind, ReadEnv, Run, Tool, Toolset};
 use recto_store::error::Error as StoreError;
+use recto_store::memory_budget::Unavailable;
 use recto_store::path::AbsPath;
 use recto_store::sync::lock;
 use recto_store::{Bytes, Store};
 
 /// The default maximum number of rows.
 const DEFAULT_LIMIT: i64 = 100;
+
+/// The memory of a preview, unless the file needs more.
+const FIRST_MEMORY: u64 = 8 << 20;
+
+/// The memory for buffers and decompressors, which a preview does not count.
+const BUFFERS: u64 = 16 << 20;
 
 pub static TOOL: Tool = Tool {
     name: "ReadAsTable",
@@ -26,11 +33,11 @@ pub static TOOL: Tool = Tool {
     description: "Preview a data file: column names, types and rows. Reads CSV, \
         TSV, JSON, NDJSON (also .gz, .zst), Parquet, Excel, ODS.",
     params: &[
-        Param::required("file_path", ParamKind::String, "File path"),
-        Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Rows; default 100"),
-        Param::optional("offset", ParamKind::Integer { minimum: Some(0) }, "Rows to skip"),
+        Param::required("file_path", ParamKind::String, "File"),
+        Param::optional("limit", ParamKind::Integer { minimum: None }, "Rows; default 100"),
+        Param::optional("offset", ParamKind::Integer { minimum: None }, "Rows to skip"),
         Param::optional("columns", ParamKind::Strings, "Default all"),
-        Param::optional("sheet", ParamKind::String, "Sheet of a workbook"),
+        Param::optional("sheet", ParamKind::String, "Of a workbook"),
         COMMIT,
     ],
     output,
@@ -93,12 +100,56 @@ fn preview(
     request: &Request,
     max_bytes: usize,
 ) -> Result<Table> {
-    match preview_once(env, store, path, request, max_bytes) {
+    let preview = || match preview_within_memory(env, store, path, request, max_bytes) {
         // The concurrent writer may have finished by now.
         Err(Error::Store(StoreError::Unstable { .. })) => {
-            preview_once(env, store, path, request, max_bytes)
+            preview_within_memory(env, store, path, request, max_bytes)
         }
         previewed => previewed,
+    };
+    let previewed = preview();
+    env.context.release_memory();
+    previewed
+}
+
+/// Previews with little memory, and with more only if the file needs it: how much is known once it is
+/// parsed. Memory is returned before more is reserved, so that calls do not wait for each other.
+fn preview_within_memory(
+    env: &ReadEnv<'_>,
+    store: &(impl Store + ?Sized),
+    path: &AbsPath,
+    request: &Request,
+    max_bytes: usize,
+) -> Result<Table> {
+    let mut max_memory = FIRST_MEMORY;
+    loop {
+        env.context.release_memory();
+        let kept = env.context.keep_memory(max_memory + BUFFERS);
+        kept.map_err(|reason| reason.for_file(path, 0))?;
+        match preview_once(env, store, path, request, (max_bytes, max_memory)) {
+            Ok(table) => return Ok(table),
+            Err(Failed::Memory { n_needed, n_bytes }) if n_needed > tables::limits::MEMORY => {
+                return Err(Unavailable::TooMuch.for_file(path, n_bytes).into());
+            }
+            Err(Failed::Memory { n_needed, .. }) => {
+                max_memory = n_needed.max(max_memory * 2).min(tables::limits::MEMORY);
+            }
+            Err(Failed::Rejected(error)) => return Err(error),
+        }
+    }
+}
+
+/// Why a preview failed.
+enum Failed {
+    /// It needs more memory, for a file of `n_bytes`.
+    Memory { n_needed: u64, n_bytes: u64 },
+    /// The call is rejected.
+    Rejected(Error),
+}
+
+impl<E: Into<Error>> From<E> for Failed {
+    fn from(error: E) -> Failed {
+        Failed::Rejected(error.into())
     }
 }
 
@@ -107,8 +158,8 @@ fn preview_once(
     store: &(impl Store + ?Sized),
     path: &AbsPath,
     request: &Request,
-    max_bytes: usize,
-) -> Result<Table> {
+    (max_bytes, max_memory): (usize, u64),
+) -> Result<Table, Failed> {
     let bytes = store.open(path, env.context);
     let bytes = bytes.map_err(|error| listed(error, request.commit.as_deref()))?;
     let file = Arc::new(File { bytes, error: Mutex::new(None) });
@@ -116,6 +167,7 @@ fn preview_once(
         offset: request.offset,
         columns: &request.columns,
         sheet: request.sheet.as_deref(),
+        max_memory,
         ..tables::Request::new(path.file_name(), request.limit, max_bytes)
     };
     let table = tables::preview(file.clone(), &wanted);
@@ -125,22 +177,28 @@ fn preview_once(
     // A concurrent write may have caused the parse error.
     file.bytes.check_unchanged()?;
     let path = path.to_string();
-    table.map_err(|error| match error {
-        tables::Error::NotATable { what, is_text } => Error::NotATable { path, what, is_text },
-        tables::Error::Broken { cause } | tables::Error::TooLarge { cause } => {
-            Error::BrokenTable { path, cause }
-        }
-        tables::Error::NoSheets { sheet } => {
-            wrong("sheet", "omitted, because the file has no sheets", sheet)
-        }
-        tables::Error::NoSuchSheet { sheet, known } => {
-            wrong("sheet", format!("the name of a sheet ({known})"), sheet)
-        }
-        tables::Error::NoSuchColumns { columns, known } => {
-            wrong("columns", format!("names of columns ({known})"), columns)
-        }
-        tables::Error::Read { cause } => StoreError::System { path, cause }.into(),
-        tables::Error::Stopped => StoreError::Cancelled.into(),
+    let n_bytes = file.size();
+    table.map_err(|error| {
+        Failed::Rejected(match error {
+            tables::Error::NotATable { what, is_text } => Error::NotATable { path, what, is_text },
+            tables::Error::Broken { cause } | tables::Error::TooLarge { cause } => {
+                Error::BrokenTable { path, cause }
+            }
+            tables::Error::OutOfMemory { n_bytes: n_needed } => {
+                return Failed::Memory { n_needed, n_bytes };
+            }
+            tables::Error::NoSheets { sheet } => {
+                wrong("sheet", "omitted, because the file has no sheets", sheet)
+            }
+            tables::Error::NoSuchSheet { sheet, known } => {
+                wrong("sheet", format!("the name of a sheet ({known})"), sheet)
+            }
+            tables::Error::NoSuchColumns { columns, known } => {
+                wrong("columns", format!("names of columns ({known})"), columns)
+            }
+            tables::Error::Read { cause } => StoreError::System { path, cause }.into(),
+            tables::Error::Stopped => StoreError::Cancelled.into(),
+        })
     })
 }
 
@@ -183,14 +241,12 @@ fn cut(env: &ReadEnv<'_>, table: &mut Table) -> (Vec<Value>, String) {
     let columns = table.columns.iter();
     let n_columns = columns.take_while(|column| budget.spend(size(column))).count();
     if n_columns < table.columns.len() {
-        table.columns.truncate(n_columns);
-        table.notes.push(format!("Not all columns are shown, only the first {n_columns}."));
+        tables::truncate_columns(table, n_columns);
     }
     let notes = shortened(table.notes.join(" "), quarter);
     budget.spend(Size::of(&notes));
     let mut rows = Vec::new();
-    for row in &mut table.rows {
-        row.truncate(n_columns);
+    for row in &table.rows {
         let value: Value = row.iter().cloned().map(tables::Value::to_json).collect();
         let size = Size { bytes: tables::render::row(row).len(), json: json_size(&value) };
         if !budget.spend(size) {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use recto_store::git::{Changes, FileChange, History, Status};
 use recto_text::diff::header_name;
-use recto_text::line_diff::LineDiff;
+use recto_text::line_diff::{LineDiff, is_comparable};
 use recto_text::{Digest, Size};
 use serde_json::{Value, json};
 
@@ -106,6 +106,9 @@ fn measured(env: &ReadEnv<'_>, history: &History, change: &FileChange) -> Result
     let digest = change.is_on_disk().then(|| Digest::of(&versions.after));
     if versions.is_binary {
         return Ok(Measured { is_binary: true, digest, ..Measured::default() });
+    }
+    if !is_comparable(&versions.before, &versions.after) {
+        return Ok(Measured { is_large: true, digest, ..Measured::default() });
     }
     let diff = LineDiff::new(&versions.before, &versions.after);
     let counts = Some((diff.n_added(), diff.n_removed()));

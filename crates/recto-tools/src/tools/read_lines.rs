@@ -1,6 +1,7 @@
 //! `ReadLines`: reads lines of a file by number or by content, on disk or at a commit; with a glob or
 //! a directory, of many files.
 
+mod blame;
 mod many;
 
 use std::borrow::Cow;
@@ -27,14 +28,14 @@ use many::{Found, in_text, report};
 use recto_store::error::{Error as StoreError, Instead};
 use recto_store::glob::Glob;
 use recto_store::path::AbsPath;
-use recto_store::{AtRevision, ListRequest, Listing, Store};
+use recto_store::{AtRevision, ListRequest, Listing, Store, Text};
 
 pub static TOOL: Tool = Tool {
     name: "ReadLines",
     title: "Read lines",
     toolset: Toolset::Files,
     description: "Read numbered lines, also at a git revision, or search with match or regex. A glob \
-        as file_path reads or searches many files; a directory searches all below it.",
+        as file_path means many files; a directory searches all below it.",
     params: &[
         Param::required("file_path", ParamKind::String, "Path or glob"),
         Param::optional(
@@ -43,19 +44,20 @@ pub static TOOL: Tool = Tool {
             "5, 2-4 (inclusive), 8- (to the end), -3 (first 3), +10- (last 10), 5 +/-2, or \
              1,3,5-7",
         ),
-        Param::optional("ctx", ParamKind::Integer { minimum: Some(0) }, "Context lines"),
+        Param::optional("ctx", ParamKind::Integer { minimum: None }, "Context lines"),
         Param::optional(
             "match",
             ParamKind::NumberOrString,
-            "Return only lines containing this literal text; ignores case",
+            "Only lines with this literal text; ignores case",
         ),
         Param::optional("regex", ParamKind::NumberOrString, "Or matching this Rust regex"),
         Param::optional("case_sensitive", ParamKind::Boolean, "Default: only for regex"),
-        Param::optional("only", ParamKind::Word(&["files"]), "Return paths with match counts"),
+        Param::optional("only", ParamKind::Word(&["files"]), "Paths with match counts"),
         COMMIT,
+        Param::optional("blame", ParamKind::Boolean, "Add the commit of each line"),
         Param::optional(
             "column",
-            ParamKind::Integer { minimum: Some(1) },
+            ParamKind::Integer { minimum: None },
             "First character, of one line",
         ),
     ],
@@ -73,6 +75,8 @@ struct Request {
     n_first: Option<u64>,
     /// Whether `match` looks like a regular expression.
     is_like_regex: bool,
+    /// Whether the commits of the lines are wanted.
+    is_blame: bool,
 }
 
 fn request(mut arguments: Arguments) -> Result<Request> {
@@ -106,8 +110,12 @@ fn request(mut arguments: Arguments) -> Result<Request> {
         is_count: arguments.optional_string("only").is_some(),
         column: arguments.integer("column").map(parse_column).transpose()?,
     };
+    let is_blame = arguments.boolean("blame");
     if wanted.is_count && wanted.needle.is_none() {
         return Err(wrong_needle("only", "used with match or regex", "files"));
+    }
+    if is_blame && wanted.is_count {
+        return Err(wrong_use("blame", "used without only", "true"));
     }
     if let (Some(_), Some(column)) = (&wanted.needle, wanted.column) {
         return Err(column_without_line(column));
@@ -116,7 +124,7 @@ fn request(mut arguments: Arguments) -> Result<Request> {
     let is_like_regex = literal.as_deref().is_some_and(is_like_regex);
     let commit = arguments.optional_string("commit");
     let file_path = arguments.string("file_path");
-    Ok(Request { file_path, commit, lines, wanted, n_first, is_like_regex })
+    Ok(Request { file_path, commit, lines, wanted, n_first, is_like_regex, is_blame })
 }
 
 fn parse_column(column: i64) -> Result<u64> {
@@ -141,8 +149,11 @@ fn bad_needle(name: &str, error: BadNeedle, text: &str) -> Error {
 }
 
 fn wrong_needle(name: &str, expected: impl Into<Cow<'static, str>>, text: &str) -> Error {
-    let (name, expected) = (name.into(), expected.into());
-    Error::WrongArgument { name, expected, value: format!("{text:?}") }
+    wrong_use(name, expected, &format!("{text:?}"))
+}
+
+fn wrong_use(name: &str, expected: impl Into<Cow<'static, str>>, value: &str) -> Error {
+    Error::WrongArgument { name: name.into(), expected: expected.into(), value: value.into() }
 }
 
 fn is_like_regex(text: &str) -> bool {
@@ -254,8 +265,25 @@ fn of_one(
     let text = text.map_err(|error| listed(error, request.commit.as_deref()))?;
     let started = Instant::now();
     let stop = || started.elapsed() > limits::SEARCH_TIME || env.context.cancel.check().is_err();
-    let read = rows::read(text, path, &request.wanted, limits, &stop)?;
+    let wanted = &request.wanted;
+    let for_rows = match request.is_blame {
+        true => limits.budget.without(limits.budget.left().bytes / blame::SHARE),
+        false => limits.budget,
+    };
+    let mut read = rows::read(text, path, wanted, Limits { budget: for_rows, ..limits }, &stop)?;
     env.context.cancel.check().map_err(StoreError::from)?;
+    let mut blamed = None;
+    if request.is_blame && !read.rows.is_empty() {
+        let document = blame::document(env, store, path, &read)?;
+        let mut found = blame::find(env, path, &document, &read.rows, request)?;
+        let max_rows = found.fit(&read, limits.budget);
+        if max_rows < read.rows.len() {
+            let limits = Limits { budget: for_rows, max_rows, ..limits };
+            let text = Text::Whole((*document).clone());
+            read = rows::read(text, path, wanted, limits, &stop)?;
+        }
+        blamed = Some(found);
+    }
     if request.wanted.is_count {
         let path = shown.unwrap_or(path.as_path()).display().to_string();
         let in_text = in_text(env, &path, request);
@@ -271,7 +299,7 @@ fn of_one(
         env.versions.remember(read.digest, document);
     }
     let mut text = String::new();
-    write_rows(&mut text, &read.rows);
+    write_rows(&mut text, &read.rows, |row| blamed.as_ref().map_or("", |it| it.above(row)));
     let mut structured = json!({
         "rows": read.rows.iter().map(|row| row.to_json(None)).collect::<Vec<_>>(),
         "total_lines": read.total_lines,
@@ -282,7 +310,16 @@ fn of_one(
         Some(next @ NextLines::SameFrom(_)) => structured["note"] = next.to_string().into(),
         None => {}
     }
-    let answer = Answer::new(position(&read, request), structured).with_version(read.digest);
+    let mut head = position(&read, request);
+    if let Some(blamed) = blamed {
+        structured["blame"] = blamed.to_json(&read.rows).into();
+        if blamed.is_cut_off {
+            let note = "the clone is shallow; lines from its oldest commits may be older";
+            structured["note"] = note.into();
+            head.push_str(&format!("; {note}"));
+        }
+    }
+    let answer = Answer::new(head, structured).with_version(read.digest);
     Ok(answer.with_content(text))
 }
 
@@ -363,6 +400,10 @@ fn of_many(
     if let Some(column) = request.wanted.column {
         return Err(column_without_line(column));
     }
+    if request.is_blame {
+        let expected = "used with one file; search without it first";
+        return Err(wrong_use("blame", expected, "true"));
+    }
     let search = ManyFiles::new(env, store, folder, &request.wanted, listing);
     let (chosen, is_cut) = search.choose(shown, |path| in_text(env, path, request))?;
     let (skipped, late) = (search.skipped(), search.time_is_over());
@@ -392,6 +433,7 @@ fn output() -> Value {
             "total_lines": {"type": "integer"},
             "hash": {"type": "string"},
             "next": {"type": "string"},
+            "blame": {"type": "array"},
             "matched_files": {
                 "type": "array",
                 "items": {

@@ -92,8 +92,9 @@ impl Row {
     }
 }
 
-/// Writes lines with right-aligned numbers and `--` between lines that are not adjacent.
-pub fn write_rows(text: &mut String, rows: &[Row]) {
+/// Writes lines with right-aligned numbers and `--` between lines that are not adjacent. `above`
+/// returns text to write above a line.
+pub fn write_rows<'a>(text: &mut String, rows: &'a [Row], above: impl Fn(&'a Row) -> &'a str) {
     let width = rows.last().map_or(1, |row| row.line.to_string().len());
     let mut expected = None;
     for row in rows {
@@ -101,6 +102,7 @@ pub fn write_rows(text: &mut String, rows: &[Row]) {
             text.push_str("--\n");
         }
         expected = Some(row.line + 1);
+        text.push_str(above(row));
         row.write(text, width);
     }
 }

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
 use recto_store::sync::lock;
-use recto_store::{BulkReader, Context, Listing, Store, Text};
+use recto_store::{BulkReader, Context, Listing, Store};
 
 use super::ReadEnv;
 use recto_text::Size;
@@ -22,6 +22,9 @@ use crate::limits;
 /// More threads do not speed up a search.
 const MAX_THREADS: usize = 8;
 
+/// How many files a thread takes at a time, at most. Adjacent files are mostly in one directory.
+const MAX_TAKEN: usize = 16;
+
 /// Reads the same lines of many files on several threads. Threads take files in order, so that a
 /// search that stops early has the first rows.
 pub struct ManyFiles<'a, S: ?Sized> {
@@ -32,6 +35,7 @@ pub struct ManyFiles<'a, S: ?Sized> {
     files: &'a [String],
     limits: Limits,
     started: Instant,
+    n_threads: usize,
     next: AtomicUsize,
     n_rows: AtomicUsize,
     left: Mutex<Budget>,
@@ -58,6 +62,7 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         listing: &'a Listing,
     ) -> ManyFiles<'a, S> {
         let limits = limits_of_many(env);
+        let n_threads = recto_store::limits::n_threads().min(MAX_THREADS);
         ManyFiles {
             context: env.context,
             store,
@@ -66,6 +71,7 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
             files: &listing.files,
             limits,
             started: Instant::now(),
+            n_threads: n_threads.min(listing.files.len().div_ceil(16)).max(1),
             next: AtomicUsize::new(0),
             n_rows: AtomicUsize::new(0),
             left: Mutex::new(limits.budget),
@@ -87,9 +93,8 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         let mut chosen = Vec::new();
         let Limits { mut max_rows, mut budget, .. } = self.limits;
         let mut is_cut = self.is_over.load(Ordering::Relaxed);
-        for (file, read) in self.files.iter().zip(found) {
-            let Some(mut read) = read else { continue };
-            let path = shown.join(file).display().to_string();
+        for (index, mut read) in found {
+            let path = shown.join(&self.files[index]).display().to_string();
             let in_text = in_text(&path);
             let size = Size::of(&path);
             // In the text, a path has its own line after an empty one, with its hash or count. In the
@@ -129,24 +134,19 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         &self.skipped
     }
 
-    /// Returns the rows of each file, in the order of the list.
-    fn run(&self) -> Result<Vec<Option<FileRows>>> {
+    /// Returns the files with rows, by index, in the order of the list.
+    fn run(&self) -> Result<Vec<(usize, FileRows)>> {
         let found = Mutex::new(Vec::new());
-        let n_threads = recto_store::limits::n_threads();
-        let n_threads = n_threads.min(MAX_THREADS).min(self.files.len().div_ceil(16)).max(1);
         std::thread::scope(|scope| {
-            for _ in 1..n_threads {
+            for _ in 1..self.n_threads {
                 scope.spawn(|| self.work(&found));
             }
             self.work(&found);
         });
         self.context.cancel.check()?;
-        let mut by_file: Vec<Option<FileRows>> = Vec::new();
-        by_file.resize_with(self.files.len(), || None);
-        for (index, rows) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            by_file[index] = Some(rows);
-        }
-        Ok(by_file)
+        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.sort_unstable_by_key(|(index, _)| *index);
+        Ok(found)
     }
 
     /// Whether the time is over, or the caller cancelled the call.
@@ -156,61 +156,77 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
 
     fn work(&self, found: &Mutex<Vec<(usize, FileRows)>>) {
         let mut reader = self.store.bulk(self.context);
+        let mut path = AbsPath::of(PathBuf::new(), String::new());
+        // Few enough that the threads end at about the same time.
+        let n_taken = (self.files.len() / (32 * self.n_threads)).clamp(1, MAX_TAKEN);
         loop {
             if self.n_rows.load(Ordering::Relaxed) > self.limits.max_rows
                 || self.is_full.load(Ordering::Relaxed)
-                || self.must_stop()
             {
                 self.is_over.store(true, Ordering::Relaxed);
                 return;
             }
-            let index = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = self.files.get(index) else { return };
-            let path = AbsPath::of(self.folder.as_path().join(file), file.clone());
-            let skipped = match self.read(&mut *reader, &path) {
-                Ok(Some(rows)) => {
-                    if rows.is_stopped {
-                        self.n_unfinished.fetch_add(1, Ordering::Relaxed);
-                        self.is_over.store(true, Ordering::Relaxed);
-                    }
-                    if rows.rows.is_empty() && rows.n_hits == 0 {
-                        continue;
-                    }
-                    self.n_rows.fetch_add(rows.rows.len(), Ordering::Relaxed);
-                    let mut left = lock(&self.left);
-                    if !rows.rows.iter().all(|row| left.spend(row.size(rows.total_lines))) {
-                        self.is_full.store(true, Ordering::Relaxed);
-                    }
-                    drop(left);
-                    lock(found).push((index, FileRows { document: None, ..rows }));
-                    continue;
+            let start = self.next.fetch_add(n_taken, Ordering::Relaxed);
+            let end = (start + n_taken).min(self.files.len());
+            if start >= end {
+                return;
+            }
+            for index in start..end {
+                if self.must_stop() {
+                    self.n_unfinished.fetch_add((end - index) as u64, Ordering::Relaxed);
+                    self.is_over.store(true, Ordering::Relaxed);
+                    return;
                 }
-                Err(Error::Store(StoreError::BinaryFile { .. })) => &self.skipped.n_binary,
-                Err(Error::Store(StoreError::TooLarge { .. })) => &self.skipped.n_too_large,
-                // The file was removed meanwhile, or is a submodule.
-                Ok(None)
-                | Err(Error::Store(
-                    StoreError::FileNotFound { .. }
-                    | StoreError::NotAFile { .. }
-                    | StoreError::Cancelled,
-                )) => continue,
-                Err(_) => &self.skipped.n_unreadable,
-            };
-            skipped.fetch_add(1, Ordering::Relaxed);
+                path.set_below(self.folder.as_path(), &self.files[index]);
+                if let Some(rows) = self.search(&mut *reader, &path) {
+                    lock(found).push((index, rows));
+                }
+            }
         }
+    }
+
+    /// Returns the rows of a file with matches, and counts it otherwise.
+    fn search(&self, reader: &mut dyn BulkReader, path: &AbsPath) -> Option<FileRows> {
+        let skipped = match self.read(reader, path) {
+            Ok(Some(rows)) => {
+                if rows.is_stopped {
+                    self.n_unfinished.fetch_add(1, Ordering::Relaxed);
+                    self.is_over.store(true, Ordering::Relaxed);
+                }
+                if rows.rows.is_empty() && rows.n_hits == 0 {
+                    return None;
+                }
+                self.n_rows.fetch_add(rows.rows.len(), Ordering::Relaxed);
+                let mut left = lock(&self.left);
+                if !rows.rows.iter().all(|row| left.spend(row.size(rows.total_lines))) {
+                    self.is_full.store(true, Ordering::Relaxed);
+                }
+                return Some(FileRows { document: None, ..rows });
+            }
+            Err(Error::Store(StoreError::BinaryFile { .. })) => &self.skipped.n_binary,
+            Err(Error::Store(StoreError::TooLarge { .. })) => &self.skipped.n_too_large,
+            // The file has no match, was removed meanwhile, or is a submodule.
+            Ok(None)
+            | Err(Error::Store(
+                StoreError::FileNotFound { .. }
+                | StoreError::NotAFile { .. }
+                | StoreError::Cancelled,
+            )) => return None,
+            Err(_) => &self.skipped.n_unreadable,
+        };
+        skipped.fetch_add(1, Ordering::Relaxed);
+        None
     }
 
     /// Reads a file, or returns `None` if it has no match.
     fn read(&self, reader: &mut dyn BulkReader, path: &AbsPath) -> Result<Option<FileRows>> {
-        let text = reader.text(path)?;
         let stop = || self.must_stop();
         // Most files have no match, and need no line numbers and no hash.
-        if let (Text::Whole(document), Some(needle)) = (&text, &self.wanted.needle)
-            && !needle.occurs_in(document.text(), &stop)
-        {
-            return Ok(None);
-        }
-        rows::read(text, path, self.wanted, self.limits, &stop).map(Some)
+        let text = match &self.wanted.needle {
+            Some(needle) => reader.text_if(path, &|text| needle.occurs_in(text, &stop))?,
+            None => Some(reader.text(path)?),
+        };
+        text.map(|text| rows::read(text, path, self.wanted, self.limits, &stop)).transpose()
     }
 }
 

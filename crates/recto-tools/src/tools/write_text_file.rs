@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use crate::error::{ChangedText, Error, Result};
 use recto_text::diff::{OldSide, UnifiedDiff, changes, ending_style};
-use recto_text::edits::Edits;
 use recto_text::{Digest, Document};
 use serde_json::{Value, json};
 
 use super::edit::{
-    ABSOLUTE_PATH, Attempt, DRY_RUN, EXPECTED_HASH, Target, changed_lines, content_after,
+    ABSOLUTE_PATH, Attempt, DRY_RUN, EXPECTED_HASH, Target, changed_lines, changed_on_save,
     not_encodable,
 };
 use super::report::{diff_notes, with_flags};
+use super::restore::{FROM_COMMIT, FROM_PATH, Source};
 use super::{Answer, Arguments, FileChange, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use recto_store::error::Error as StoreError;
 use recto_store::{FileContent, Hold, Slot, Whole, Written};
@@ -21,11 +21,13 @@ pub static TOOL: Tool = Tool {
     name: "write_text_file",
     title: "Write file",
     toolset: Toolset::Edit,
-    description: "Create a text file or replace its whole content, keeping its encoding. The \
-        directory must exist. To change part of it use edit_text_file.",
+    description: "Create a file or replace its whole content, keeping its encoding. The directory \
+        must exist. To change part of it use edit_text_file.",
     params: &[
         ABSOLUTE_PATH,
-        Param::required("content", ParamKind::Text, "Whole new text"),
+        Param::optional("content", ParamKind::Text, "Whole new text"),
+        FROM_COMMIT,
+        FROM_PATH,
         EXPECTED_HASH,
         DRY_RUN,
     ],
@@ -35,12 +37,42 @@ pub static TOOL: Tool = Tool {
 
 struct Request {
     target: Target,
-    content: String,
+    source: Source,
 }
 
 fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
-    let target = Target::parse(env, &mut arguments)?;
-    Ok(Request { target, content: arguments.string("content") })
+    let source = Source::parse(&mut arguments, TOOL.params)?;
+    Ok(Request { target: Target::parse(env, &mut arguments)?, source })
+}
+
+/// The new content.
+enum NewContent {
+    /// Text, to be stored in the encoding of the file.
+    Text(String),
+    /// The content of another version, to be stored unchanged.
+    Stored(FileContent),
+}
+
+impl NewContent {
+    /// Returns the content to store in place of `before`.
+    fn replacing(&self, target: &Target, before: Option<&Document>) -> Result<FileContent> {
+        let text = match self {
+            NewContent::Text(text) => text,
+            NewContent::Stored(FileContent::Text(document)) => {
+                return Ok(FileContent::Text(document.clone()));
+            }
+            NewContent::Stored(FileContent::Binary(bytes)) => {
+                return Ok(FileContent::Binary(bytes.clone()));
+            }
+        };
+        let encoded_as = before.map_or("UTF-8", |before| before.encoding().name());
+        let after = match before {
+            Some(before) => before.with_text(text),
+            None => Document::new(text),
+        };
+        let after = after.map_err(|error| not_encodable(encoded_as, &target.path, error))?;
+        Ok(FileContent::Text(Arc::new(after)))
+    }
 }
 
 /// The result of a write or of a dry run.
@@ -58,7 +90,11 @@ struct Outcome {
 }
 
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, content } = request(env, arguments)?;
+    let Request { target, source } = request(env, arguments)?;
+    let content = match source {
+        Source::Given(text) => NewContent::Text(text),
+        Source::Revision(revision) => NewContent::Stored(revision.read(env, &target.path)?),
+    };
     let outcome = target.run(env, |env| {
         target.attempt(env, |store| match store.hold(&target.path, env.context)? {
             Hold::Vacant(slot) => create(env, &target, slot, &content),
@@ -72,20 +108,23 @@ fn create<'s>(
     env: &WriteEnv<'_>,
     target: &Target,
     slot: Box<dyn Slot + '_>,
-    content: &str,
+    content: &NewContent,
 ) -> Result<Outcome, Attempt<'s>> {
     if target.expected.is_some() {
         return Err(StoreError::FileNotFound { path: target.path.to_string() }.into());
     }
-    let empty = new_document();
-    let after = empty.with_text(content).map_err(|error| target.not_encodable(&empty, error))?;
+    let after = content.replacing(target, None)?;
     let (mut diff, mut written) = (None, Written::default());
-    if target.is_dry_run {
-        slot.check()?;
-        let edits = Edits::whole("", after.text());
-        diff = Some(target.diff(env, OldSide::Nothing, (&empty, &after), &edits, &[]));
-    } else {
-        written = slot.create_text(&after)?;
+    match (target.is_dry_run, &after) {
+        (true, after) => {
+            slot.check()?;
+            let empty = Document::new("").expect("the empty text is UTF-8");
+            diff = after
+                .document()
+                .map(|after| target.whole_diff(env, OldSide::Nothing, &empty, after));
+        }
+        (false, FileContent::Text(document)) => written = slot.create_text(document)?,
+        (false, FileContent::Binary(bytes)) => written = slot.create_bytes(bytes)?,
     }
     let outcome = Outcome { diff, is_new: true, ..Outcome::of(env, target, None, written, after) };
     Ok(outcome)
@@ -95,30 +134,23 @@ fn overwrite<'s>(
     env: &WriteEnv<'_>,
     target: &Target,
     file: Whole<'s>,
-    content: &str,
+    content: &NewContent,
 ) -> Result<Outcome, Attempt<'s>> {
     let before = file.content().document().cloned();
     let text = before.as_deref().map(Document::text);
     target.check_version(env, || Digest::of(file.content().bytes()), text)?;
     // A binary file has no encoding to keep and no diff.
-    let after = match &before {
-        Some(before) => before.with_text(content),
-        None => new_document().with_text(content),
-    };
-    let encoded_as = before.as_deref().map_or("UTF-8", |before| before.encoding().name());
-    let after = after.map_err(|error| not_encodable(encoded_as, &target.path, error))?;
+    let after = content.replacing(target, before.as_deref())?;
     let is_unchanged = file.content().bytes() == after.bytes();
     if !is_unchanged && !target.is_dry_run && target.expected.is_none() {
         check_seen(env, target, file.content())?;
     }
     let (mut diff, mut written) = (None, Written::default());
     if target.is_dry_run {
-        diff = before.as_deref().map(|before| {
-            let edits = Edits::whole(before.text(), after.text());
-            target.diff(env, OldSide::File, (before, &after), &edits, &[])
-        });
+        let both = before.as_deref().zip(after.document());
+        diff = both.map(|(before, after)| target.whole_diff(env, OldSide::File, before, after));
     } else if !is_unchanged {
-        written = file.replace(&after)?;
+        written = file.replace_bytes(after.bytes())?;
     }
     let outcome = Outcome::of(env, target, before, written, after);
     let change = outcome.change.filter(|_| !is_unchanged);
@@ -156,10 +188,6 @@ fn changed_text(old: &str, new: &str) -> ChangedText {
     ChangedText { ranges: changed_lines(old, new), lines: lines.take(MAX_LINES).collect() }
 }
 
-fn new_document() -> Document {
-    Document::new("").expect("the empty text is UTF-8")
-}
-
 impl Outcome {
     /// Returns the fields that every write has: the new version and the change.
     fn of(
@@ -167,17 +195,20 @@ impl Outcome {
         target: &Target,
         before: Option<Arc<Document>>,
         mut written: Written,
-        after: Document,
+        after: FileContent,
     ) -> Outcome {
-        let after = Arc::new(content_after(env, &mut written, after));
-        let text = before.as_deref().map(Document::text);
-        let endings = text.and_then(|before| change_of_endings(before, after.text()));
-        let (n_bytes, digest) = (after.bytes().len(), after.digest());
-        if !target.is_dry_run {
-            env.versions.remember(digest, &after);
+        let saved = changed_on_save(env, &mut written);
+        let after = saved.map_or(after, |saved| FileContent::Text(Arc::new(saved)));
+        let (n_bytes, digest) = (after.bytes().len(), Digest::of(after.bytes()));
+        let after = after.document().cloned();
+        let both = before.as_deref().zip(after.as_deref());
+        let endings =
+            both.and_then(|(before, after)| change_of_endings(before.text(), after.text()));
+        if let Some(after) = after.as_ref().filter(|_| !target.is_dry_run) {
+            env.versions.remember(digest, after);
         }
         let path = target.path.as_path().to_path_buf();
-        let change = FileChange { path, before, after: Some(after) };
+        let change = FileChange { path, before, after };
         let change = (!target.is_dry_run).then_some(change);
         let (is_new, is_unchanged) = (false, false);
         Outcome { diff: None, endings, n_bytes, digest, is_new, is_unchanged, written, change }

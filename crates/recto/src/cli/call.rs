@@ -3,13 +3,18 @@
 mod arguments;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
+use recto_store::Context;
+use recto_store::record::Origin;
 use recto_tools::{Error, Names, Served, call};
 use serde_json::{Value, json};
 
 use super::logging::Logging;
-use super::options::{LandlockOptions, LimitOptions, Options, RootOptions, WriteOptions};
+use super::options::{
+    JournalOptions, LandlockOptions, LimitOptions, Options, RootOptions, WriteOptions,
+};
 use super::print::print;
 use super::tools::{find, page};
 use crate::{assemble, limits, log};
@@ -58,6 +63,9 @@ pub struct Call {
     writes: WriteOptions,
 
     #[command(flatten)]
+    journal: JournalOptions,
+
+    #[command(flatten)]
     limits: LimitOptions,
 
     #[command(flatten)]
@@ -79,18 +87,24 @@ impl Call {
         let arguments = arguments::parse(tool, &self.arguments, &here)?;
         let log_is_asked_for = self.logging.is_asked_for();
         let settings = self.logging.settings()?;
-        let Call { mut roots, writes, limits, landlock, .. } = self;
+        let Call { mut roots, writes, journal, limits, landlock, .. } = self;
         if roots.roots.is_empty() {
             roots.roots.push(arguments::root(&arguments, &here));
         }
-        let options = Options { roots, writes, limits, landlock, ..Options::default() };
+        let options = Options { roots, writes, journal, limits, landlock, ..Options::default() };
         let config = options.config(Vec::new())?;
         assemble::apply_landlock(&config)?;
         if log_is_asked_for {
             log::start(settings);
         }
-        let calls = assemble::open(&config)?;
-        match calls.call(tool, arguments, &call::Call::default()) {
+        let journal = assemble::journal(&config, "call")?;
+        let calls = assemble::open(&config, &journal)?;
+        let client = Some(("recto call".to_string(), env!("CARGO_PKG_VERSION").to_string()));
+        let origin = Arc::new(Origin { client, ..Origin::default() });
+        let context = Context { origin, ..Context::default() };
+        let result = calls.call(tool, arguments, &call::Call { context, ..Default::default() });
+        journal.flush();
+        match result {
             Ok(answer) => {
                 if self.json {
                     print(&format!("{}\n", Value::Object(answer.object().into_owned())))?;

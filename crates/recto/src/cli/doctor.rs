@@ -1,6 +1,8 @@
 //! `recto doctor`: checks the setup and suggests fixes.
 
 mod checks;
+mod configured;
+mod journal;
 mod report;
 
 use std::path::PathBuf;
@@ -9,7 +11,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::options::{
-    DefinitionOptions, LandlockOptions, LimitOptions, Options, RootOptions, ToolSelection,
+    DefinitionOptions, JournalOptions, LandlockOptions, LimitOptions, Options, RootOptions,
+    ToolSelection,
 };
 use super::print::print;
 use crate::assemble;
@@ -49,21 +52,33 @@ pub struct Doctor {
 
     #[command(flatten)]
     landlock: LandlockOptions,
+
+    #[command(flatten)]
+    journal: JournalOptions,
 }
 
 impl Doctor {
     pub fn run(self) -> Result<ExitCode, String> {
-        let Doctor { roots, selection, limits, definitions, landlock, .. } = self;
-        let options =
-            Options { roots, selection, limits, definitions, landlock, ..Options::default() };
+        let Doctor { roots, selection, limits, definitions, landlock, journal, .. } = self;
+        let options = Options {
+            roots,
+            selection,
+            limits,
+            definitions,
+            landlock,
+            journal,
+            ..Options::default()
+        };
         let config = options.config(self.folders)?;
         let disk = assemble::open_disk(&config)?;
         let mut report = Report::default();
         checks::roots(&config, &mut report);
         checks::sandbox(&config, &mut report);
         checks::clients(&config, &mut report);
+        configured::check(&config, &mut report);
         checks::limits(&config, &mut report);
         checks::leftovers(&disk, self.clean, &mut report);
+        journal::check(&config, &mut report);
         checks::git(&config, disk, &mut report);
         checks::editor(&mut report);
         let text = report.to_string();

@@ -11,7 +11,7 @@ use clap::Args;
 use super::serve::{instructions, max_running, roots, runtime};
 use crate::config::Config;
 use crate::http::{self, Accounts, OpenAccount, Token, TokenAccess};
-use crate::state_dir::state_dir;
+use crate::journal::{self, OpenJournal};
 use crate::{assemble, log, signals};
 
 /// How to serve over HTTP.
@@ -32,10 +32,6 @@ pub struct HttpOptions {
     /// Name under which clients reach the server, such as that of a proxy; may be repeated
     #[arg(long, value_name = "NAME", requires = "http")]
     allow_host: Vec<String>,
-
-    /// Directory for the generated token [default: $RECTO_STATE_DIR or ~/.local/state/recto]
-    #[arg(long, value_name = "DIR", requires = "http")]
-    state_dir: Option<PathBuf>,
 }
 
 /// A bound address and the clients that may use it.
@@ -45,6 +41,7 @@ pub struct HttpServer {
     /// Where the tokens are.
     token_path: PathBuf,
     hosts: Vec<String>,
+    journal: OpenJournal,
 }
 
 impl HttpOptions {
@@ -71,29 +68,32 @@ impl HttpOptions {
                 false => hosts.push(bound.ip().to_string()),
             }
         }
-        let open = open_account(config)?;
+        let journal = assemble::journal(config, "serve")?;
+        let open = open_account(config, &journal)?;
         let (accounts, token_path) = match self.token_file {
             Some(path) => {
                 let path = std::path::absolute(path).map_err(|error| error.to_string())?;
                 (Accounts::of_file(path.clone(), open)?, path)
             }
             None => {
-                let path = state_dir(self.state_dir.as_deref())?.join("http-token");
+                let dir = journal::state_dir(&config.journal).map_err(|error| error.to_string())?;
+                let path = dir.path().join("http-token");
                 (Accounts::of_token(http::generated(&path)?, &*open)?, path)
             }
         };
-        Ok(Some(HttpServer { listener, accounts, token_path, hosts }))
+        Ok(Some(HttpServer { listener, accounts, token_path, hosts, journal }))
     }
 }
 
 /// Returns a function that opens what a token permits. Tokens without roots of their own share one
 /// store.
-fn open_account(config: &Config) -> Result<Box<OpenAccount>, String> {
-    let (config, shared) = (config.clone(), assemble::open(config)?);
+fn open_account(config: &Config, journal: &OpenJournal) -> Result<Box<OpenAccount>, String> {
+    let (config, journal, shared) =
+        (config.clone(), journal.clone(), assemble::open(config, journal)?);
     Ok(Box::new(move |token: &Token| {
         let (calls, served_roots) = match &token.roots[..] {
             [] => (shared.clone(), &config.roots),
-            narrower => (assemble::open_part(&config, narrower)?, &token.roots),
+            narrower => (assemble::open_part(&config, &journal, narrower)?, &token.roots),
         };
         let calls = match token.access {
             TokenAccess::Read => calls.read_only(),
@@ -107,7 +107,7 @@ fn open_account(config: &Config) -> Result<Box<OpenAccount>, String> {
 impl HttpServer {
     /// Serves until a signal.
     pub fn serve(self, config: &Config) -> Result<ExitCode, String> {
-        let HttpServer { listener, accounts, token_path, hosts } = self;
+        let HttpServer { listener, accounts, token_path, hosts, journal } = self;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
         let (runtime, max_running) = (runtime()?, max_running(config));
         let served = runtime.block_on(async {
@@ -122,6 +122,7 @@ impl HttpServer {
         });
         // A write that is being committed finishes; calls that hang do not delay the exit.
         runtime.shutdown_timeout(Duration::from_secs(5));
+        journal.flush();
         served.map(|()| ExitCode::SUCCESS)
     }
 }

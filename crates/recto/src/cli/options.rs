@@ -4,12 +4,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use recto_journal::state_dir;
 use recto_store::local::HiddenPaths;
 
 use super::logging::Logging;
 use super::{acp, value_name};
 use crate::clients::{self, Client};
-use crate::config::{Config, Errors, Results, ToolNames, Wire};
+use crate::config::{Config, Errors, JournalConfig, JournalMode, Results, ToolNames, Wire};
 use crate::landlock::LandlockMode;
 use crate::limits;
 
@@ -24,6 +25,9 @@ pub struct Options {
 
     #[command(flatten)]
     pub writes: WriteOptions,
+
+    #[command(flatten)]
+    pub journal: JournalOptions,
 
     #[command(flatten)]
     pub limits: LimitOptions,
@@ -80,6 +84,29 @@ pub struct WriteOptions {
     /// What a completed write survives: `full` a power failure, `rename` a crash of recto
     #[arg(long, value_enum, default_value_t)]
     pub durability: Durability,
+}
+
+/// Whether and where changes are recorded.
+#[derive(Args, Default)]
+pub struct JournalOptions {
+    /// Whether to record changes, so that `recto undo` can undo them
+    #[arg(long, value_enum, default_value_t)]
+    pub journal: JournalMode,
+
+    #[command(flatten)]
+    pub state_dir: StateDirOption,
+
+    /// Do not store the content of matching files; may be repeated. Patterns are those of --deny
+    #[arg(long, value_name = "GLOB")]
+    pub journal_exclude: Vec<String>,
+}
+
+/// Where the journal is.
+#[derive(Args, Default)]
+pub struct StateDirOption {
+    /// Directory of the journal [default: $RECTO_STATE_DIR, else ~/.local/state/recto]
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
 }
 
 /// The bounds of an answer.
@@ -163,6 +190,10 @@ impl Options {
                 here.map_err(|error| format!("cannot serve the working directory: {error}"))?,
             );
         }
+        let JournalOptions { journal: mode, state_dir: place, journal_exclude } = self.journal;
+        HiddenPaths::parse(&journal_exclude)
+            .map_err(|error| format!("--journal-exclude: {error}"))?;
+        let excluded = deny.iter().cloned().chain(journal_exclude).collect();
         Ok(Config {
             roots,
             landlock: self.landlock.mode(),
@@ -172,6 +203,7 @@ impl Options {
             is_read_only: selection.read_only,
             allows_git_writes: writes.allow_git_writes,
             is_durable: writes.durability == Durability::Full,
+            journal: JournalConfig { mode, state_dir: place.state_dir, excluded },
             wire: Wire {
                 client: self.definitions.client,
                 form: self.definitions.results.map(Into::into),
@@ -188,6 +220,17 @@ impl Options {
             format!("--durability={}", value_name(self.writes.durability)),
             format!("--errors={}", value_name(self.errors)),
         ];
+        if self.journal.journal != JournalMode::On {
+            arguments.push(format!("--journal={}", value_name(self.journal.journal)));
+        }
+        // Agents may not pass the variable on to the servers that they start.
+        let from_variable = std::env::var_os(state_dir::VARIABLE).filter(|dir| !dir.is_empty());
+        let state_dir = self.journal.state_dir.state_dir.clone();
+        if let Some(state_dir) = state_dir.or(from_variable.map(PathBuf::from)) {
+            arguments.push(format!("--state-dir={}", acp::absolute_string(&state_dir)?));
+        }
+        let excluded = self.journal.journal_exclude.iter();
+        arguments.extend(excluded.map(|glob| format!("--journal-exclude={glob}")));
         let DefinitionOptions { client, results, tool_names } = &self.definitions;
         let max_answer_bytes = self.limits.max_answer_bytes;
         arguments.extend(max_answer_bytes.map(|n| format!("--max-answer-bytes={n}")));

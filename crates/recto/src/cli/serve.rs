@@ -66,14 +66,15 @@ impl Serve {
             return http.serve(&config);
         }
         let link = editor();
+        let journal = assemble::journal(&config, "serve")?;
         let calls = match &link {
             Some(link) => {
                 let witness = Arc::new(LinkWitness::new(link.clone()));
-                let calls = assemble::open_with_editor(&config, link.clone(), witness)?;
+                let calls = assemble::open_with_editor(&config, &journal, link.clone(), witness)?;
                 link.rehearse_with(Rehearser::new(calls.clone()));
                 calls
             }
-            None => assemble::open(&config)?,
+            None => assemble::open(&config, &journal)?,
         };
         if std::io::stdin().is_terminal() {
             explain(&config);
@@ -91,6 +92,7 @@ impl Serve {
         }
         // A write that is being committed finishes; calls that hang do not delay the exit.
         runtime.shutdown_timeout(Duration::from_secs(5));
+        journal.flush();
         served.map(|()| ExitCode::SUCCESS)
     }
 }

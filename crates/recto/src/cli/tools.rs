@@ -94,7 +94,10 @@ pub fn page(tool: &Tool, names: Names) -> String {
             .expect("writing to a string cannot fail");
     }
     let has_required = tool.params.iter().any(|param| param.is_required);
-    let is_shown = |param: &&Param| param.is_required || (!has_required && param.name == "limit");
+    let is_shown = |param: &&Param| {
+        let is_typical = param.name == if has_required { "content" } else { "limit" };
+        param.is_required || is_typical
+    };
     let shown = || tool.params.iter().filter(is_shown);
     let pairs: Vec<_> = shown().map(|param| pair(param.name, &example(param))).collect();
     let json = Map::from_iter(shown().map(|param| (param.name.into(), in_json(param))));

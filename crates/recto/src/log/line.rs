@@ -142,7 +142,7 @@ fn json_escaped(text: &str) -> String {
 }
 
 /// A time as `2026-11-15T13:50:07.123Z`.
-struct Moment(SystemTime);
+pub struct Moment(pub SystemTime);
 
 impl std::fmt::Display for Moment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

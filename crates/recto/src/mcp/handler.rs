@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use hyper::http::request::Parts;
 use recto_store::Error as StoreError;
+use recto_store::record::Origin;
 use recto_store::sync::lock;
 use recto_text::quote::Quoted;
 use recto_tools::{AnswerForm, Delivery, Error, Served};
@@ -30,11 +31,12 @@ use tracing::{debug, warn};
 
 use super::codex;
 use crate::config::{ClientWire, Wire};
-use crate::limits::{AFTER_CANCELLATION, SLOW_CALL, SUBSCRIPTIONS};
+use crate::limits::{AFTER_CANCELLATION, LONG_CALL, SLOW_CALL, SUBSCRIPTIONS};
 use crate::log;
 use progress::Progress;
 use recto_store::context::{Cancel, Context};
 use recto_tools::call::{self, Call, Calls};
+use slots::CallKind;
 use watch::{Reader, Watched};
 
 pub use slots::{Slot, Slots};
@@ -175,16 +177,22 @@ impl ServerHandler for Handler {
         let slot = slot_of(&context);
         let answer =
             |result| to_wire::result(result, wire, served, slot.repeat).map(CallToolResponse::from);
+        let kind = if tool.reads_one_file() { CallKind::SmallRead } else { CallKind::Other };
         let thread = tokio::select! {
-            thread = self.slots.start(&slot) => thread,
+            thread = self.slots.start(&slot, kind) => thread,
             () = context.ct.cancelled() => return answer(Err(StoreError::Cancelled.into())),
         };
         let Some(thread) = thread else { return answer(Err(Error::Hanging)) };
         let _progress = Progress::start(&context.meta, &context.peer);
-        let cancel = Cancel::default();
+        let (cancel, waits) = (Cancel::default(), self.slots.waits(&slot, kind));
         let call = Call {
             id: call_id(&context.meta),
-            context: Context { cancel: cancel.clone(), ..Context::default() },
+            context: Context {
+                cancel: cancel.clone(),
+                origin: Arc::new(origin(&context, self.caller.as_ref())),
+                waits: Some(waits.clone()),
+                ..Context::default()
+            },
         };
         let meta = context.meta;
         let arguments = request.arguments.unwrap_or_default();
@@ -195,7 +203,9 @@ impl ServerHandler for Handler {
             calls.call(tool, arguments, &Call { context, ..call })
         });
         let watch = async {
-            tokio::time::sleep(SLOW_CALL).await;
+            tokio::time::sleep(LONG_CALL).await;
+            waits.started();
+            tokio::time::sleep(SLOW_CALL - LONG_CALL).await;
             let path = path.as_deref().unwrap_or_default();
             warn!(target: log::TARGET, tool = tool.name, path, "a call has run for {SLOW_CALL:?}");
             slot.release();
@@ -215,6 +225,10 @@ impl ServerHandler for Handler {
             Ok(Err(error)) => Err(Error::Internal { cause: error.to_string() }),
             Err(_) => Err(Error::OutcomeUnknown),
         };
+        tokio::select! {
+            () = self.slots.resume(&slot, kind) => {}
+            () = context.ct.cancelled() => {}
+        }
         answer(result)
     }
 
@@ -361,7 +375,7 @@ impl Handler {
         let slot = slot_of(context);
         let failed = |error: Error| ErrorData::internal_error(error.to_string(), None);
         let thread = tokio::select! {
-            thread = self.slots.start(&slot) => thread,
+            thread = self.slots.start(&slot, CallKind::SmallRead) => thread,
             () = context.ct.cancelled() => return Err(failed(StoreError::Cancelled.into())),
         };
         let thread = thread.ok_or_else(|| failed(Error::Hanging))?;
@@ -383,6 +397,26 @@ const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'
 fn slot_of(context: &RequestContext<RoleServer>) -> Slot {
     let from_http = || context.extensions.get::<Parts>()?.extensions.get::<Slot>();
     context.extensions.get::<Slot>().or_else(from_http).cloned().unwrap_or_default()
+}
+
+/// Returns who makes a call, for the journal. Over HTTP, that is the token, with the name that the
+/// client reports in the place of its version.
+fn origin(context: &RequestContext<RoleServer>, caller: Option<&Caller>) -> Origin {
+    /// Clients choose these texts, so they are cut.
+    fn cut(text: &str) -> String {
+        text[..text.floor_char_boundary(100)].to_string()
+    }
+    let from_request = context.meta.client_info();
+    let from_handshake = context.peer.peer_info();
+    let client = from_request.as_ref().or(from_handshake.as_ref().map(|info| &info.client_info));
+    let client = match (caller, client) {
+        (Some(caller), client) => {
+            let reported = client.map(|client| cut(&client.name)).unwrap_or_default();
+            Some((caller.token.clone(), reported))
+        }
+        (None, client) => client.map(|client| (cut(&client.name), cut(&client.version))),
+    };
+    Origin { client, call: call_id(&context.meta), undoes: Vec::new() }
 }
 
 /// Returns the id by which the client shows this call to an editor, as Codex and Claude Code send it.

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::client::BINARY;
+use crate::client::recto;
 use crate::test_dir::{Session, TestDir, said};
 
 const MEGABYTE: usize = 1 << 20;
@@ -164,7 +164,7 @@ pub fn a_write_beyond_the_quota_is_rejected_and_keeps_the_old_file() {
 pub fn a_clock_that_jumps_changes_no_result() {
     let folder = TestDir::new();
     folder.file("root/file.txt", "round 0\n").file("clock", "+0");
-    let mut command = tokio::process::Command::new(BINARY);
+    let mut command = tokio::process::Command::from(recto());
     command.arg("serve").arg(folder.path("root")).env("RECTO_LOG", "error");
     command.env("LD_PRELOAD", FAKETIME).env("FAKETIME_TIMESTAMP_FILE", folder.path("clock"));
     command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");

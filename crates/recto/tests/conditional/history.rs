@@ -396,7 +396,7 @@ fn compare_diff(subject: &Subject, tally: &mut Tally, from: &str, to: &str) {
 fn compare_blame(subject: &Subject, tally: &mut Tally, commit: &str, path: &str) {
     let (ours, git) = tally.timed(
         "blame",
-        || subject.history(path).blame(commit, None, 0..usize::MAX).unwrap(),
+        || subject.history(path).blame(commit, None, Some(0..usize::MAX)).unwrap(),
         || subject.git(&["blame", "--porcelain", commit, "--", path]),
     );
     let mut expected = Vec::new();

@@ -15,7 +15,7 @@ use rustix::fs::{IFlags, XattrFlags, getxattr, ioctl_getflags, ioctl_setflags, s
 use serde_json::json;
 
 use crate::acp_editor::{Editor, Habits};
-use crate::client::{Actual, BINARY, Client, NOBODY, Revision, run, serve_unprivileged};
+use crate::client::{Actual, Client, NOBODY, Revision, recto, run, serve_unprivileged};
 use crate::fidelity::{call, check_edits};
 use crate::sandbox_fixture::Expected::ReadableForeign;
 use crate::sandbox_fixture::{SandboxFixture, rows};
@@ -229,7 +229,7 @@ pub fn a_directory_of_another_user_is_not_cleaned_up() {
     for dir in [&own, &foreign] {
         std::fs::File::open(dir).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
     }
-    let relay = Command::new(BINARY)
+    let relay = recto()
         .args(["acp", "--", "true"])
         .env("XDG_RUNTIME_DIR", shared.path())
         .stdin(Stdio::null())

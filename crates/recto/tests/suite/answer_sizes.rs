@@ -174,7 +174,13 @@ fn arguments(
     // A call with many random arguments would rarely succeed.
     let n_optional = params.iter().filter(|param| !param.is_required).count();
     for param in params {
-        if if param.is_required { !random.one_in(60) } else { random.one_in(2 + n_optional) } {
+        let is_given = match (param.is_required, param.name) {
+            // One of the two is required.
+            (true, _) | (_, "content") => !random.one_in(60),
+            (_, "from_commit" | "from_path") => random.one_in(20),
+            _ => random.one_in(2 + n_optional),
+        };
+        if is_given {
             let value = value(random, param.name, param.kind, file);
             arguments.insert(param.name.into(), value);
         }

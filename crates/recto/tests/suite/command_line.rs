@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use recto_tools::tools;
 use serde_json::{Value, json};
 
-use crate::client::BINARY;
+use crate::client::{BINARY, recto, state_dir};
 
 /// What a command printed, and its exit status.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ fn run_with(input: &str, folder: &Path, mut command: Command) -> Printed {
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Printed {
-    let mut command = Command::new(BINARY);
+    let mut command = recto();
     command.args(arguments);
     run_with("", folder, command)
 }
@@ -133,7 +133,7 @@ fn a_value_can_come_from_a_file_or_stdin() {
     let (_folder, path) = folder();
     fs::write(path.join("draft"), "@draft\n").unwrap();
     let written = |input: &str, value: &str| {
-        let mut command = Command::new(BINARY);
+        let mut command = recto();
         command.args(["call", "write_text_file", "path=new.txt", &format!("content={value}")]);
         run_with(input, &path, command).ok();
         fs::read_to_string(path.join("new.txt")).unwrap()
@@ -141,7 +141,7 @@ fn a_value_can_come_from_a_file_or_stdin() {
     assert_eq!(written("", "@draft"), "@draft\n");
     assert_eq!(written("", "@@draft"), "@draft");
     assert_eq!(written("typed\n", "-"), "typed\n");
-    let mut command = Command::new(BINARY);
+    let mut command = recto();
     command.args(["call", "read_text_file", "-"]);
     let arguments = json!({"path": path.join("draft")}).to_string();
     assert!(run_with(&arguments, &path, command).ok().contains("@draft\n"));
@@ -289,6 +289,7 @@ fn the_examples_of_a_tool_can_be_typed() {
             let example = example.replace("/home/me/project", path.to_str().unwrap());
             let mut command = Command::new("sh");
             command.args(["-c", &format!("{BINARY} {example} --json")]);
+            command.env("RECTO_STATE_DIR", state_dir());
             let printed = run_with("", &path, command);
             let code = printed.json()["error"]["code"].as_i64();
             assert!(
@@ -368,7 +369,7 @@ fn terminal() -> (File, File) {
 fn text_typed_at_a_server_is_explained() {
     let (_folder, path) = folder();
     let (mut user, program) = terminal();
-    let child = Command::new(BINARY)
+    let child = recto()
         .args(["serve", "--no-landlock"])
         .current_dir(&path)
         .env_remove("RECTO_LOG")
@@ -385,7 +386,7 @@ fn text_typed_at_a_server_is_explained() {
     assert!(stderr.lines().last().unwrap().contains("`recto call`"), "{stderr}");
     assert_eq!(stdout.matches("-32700").count(), 1, "{stdout}");
     // A program gets only the answer.
-    let mut command = Command::new(BINARY);
+    let mut command = recto();
     command.args(["serve", "--no-landlock"]);
     let printed = run_with("help\n", &path, command);
     assert!(printed.stderr.is_empty() && printed.stdout.contains("-32700"), "{printed:?}");

@@ -2,12 +2,12 @@
 
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::client::BINARY;
+use crate::client::recto;
 use crate::random::Random;
 
 fn content(version: usize) -> String {
@@ -16,7 +16,7 @@ fn content(version: usize) -> String {
 
 /// Starts a server and sends one write without waiting for the answer.
 fn start_write(root: &Path, version: usize) -> Child {
-    let mut child = Command::new(BINARY)
+    let mut child = recto()
         .arg("serve")
         .arg(root)
         .stdin(Stdio::piped())
@@ -103,7 +103,7 @@ fn check_kills(n_kills: usize) {
         // The next change in the directory removes them, even a change of another file.
         if has_leftovers || round % 10 == 0 {
             let arguments = json!({"path": root.join("other.txt"), "content": format!("{round}")});
-            let called = Command::new(BINARY)
+            let called = recto()
                 .args(["call", "write_text_file", &arguments.to_string(), "--root"])
                 .arg(root)
                 .output()

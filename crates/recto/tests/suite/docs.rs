@@ -3,7 +3,14 @@
 use std::fmt::Write;
 
 use expect_test::expect_file;
+use recto::clients;
+use recto::config::Wire;
+use recto::install::client::{Client, ConfigFile, DefaultRoot, Form};
+use recto::install::launch::Launch;
+use recto::install::places::Surroundings;
+use recto::install::table::CLIENTS;
 use recto::limits::{self, Reached};
+use recto_tools::AnswerForm;
 use recto_tools::Served;
 use recto_tools::tools::{self, Effect, Param, ParamKind, Tool};
 
@@ -48,6 +55,97 @@ fn the_limits_page_is_up_to_date() {
             .unwrap();
     }
     expect_file!["../../../../docs/limits.md"].assert_eq(&page);
+}
+
+#[test]
+fn the_clients_page_is_up_to_date() {
+    let mut page = String::from(
+        "# Clients\n\n\
+         Generated from the code by a test; do not edit by hand.\n\n\
+         `recto install CLIENT…` adds recto to the settings of these clients, and `recto install --all` to those of all\n\
+         that it finds. It shows the changes and asks before it makes them. `--project` changes the settings of the\n\
+         project in the working directory instead of the user's, `--root DIR` names the directories to serve, `--tools\n\
+         coding` and `--read-only` select tools, `--dry-run` only shows the changes, and `--uninstall` undoes them.\n\
+         `recto doctor` reports which clients are configured and whether the configured program answers.\n\n\
+         Where a client has a command that adds a server, recto runs it, and then adds the keys that the command cannot\n\
+         set. If the command changes anything else in the file, such as comments or line endings, recto restores the\n\
+         file and inserts only the entry. The entry has the absolute path of the program: run `recto install` again if you move it.\n\n\
+         To configure a client by hand, or one that is not listed, use the entries below: the program is `recto serve\n\
+         DIR`, and editors that speak ACP start `recto codex` or `recto acp -- AGENT` ([more](editors.md)).\n\n\
+         | client | name | answers of up to |\n|---|---|---|\n",
+    );
+    for client in &CLIENTS {
+        let known = clients::find(client.name).filter(|known| known.name == client.name);
+        let delivery = Wire::default().for_client(known.map(|known| known.name)).delivery;
+        let form = match delivery.form {
+            AnswerForm::Both => "text and structured content",
+            AnswerForm::Text => "text",
+            AnswerForm::Structured => "structured content",
+        };
+        let anchor = client.title.to_lowercase().replace(' ', "-");
+        let (title, name, size) = (client.title, client.name, delivery.max_bytes);
+        writeln!(page, "| [{title}](#{anchor}) | `{name}` | {size} bytes, {form} |").unwrap();
+    }
+    for client in &CLIENTS {
+        client_section(&mut page, client);
+    }
+    expect_file!["../../../../docs/clients.md"].assert_eq(&page);
+}
+
+fn client_section(page: &mut String, client: &Client) {
+    writeln!(page, "\n## {}\n", client.title).unwrap();
+    let (user, project) = (client.user, client.project);
+    for (index, file) in user.iter().enumerate() {
+        let mut places = place_names(file);
+        places.extend(project.get(index).map(place_names).unwrap_or_default());
+        writeln!(page, "In {}:\n", places.join(", or ")).unwrap();
+        let root = match client.root {
+            DefaultRoot::WorkingDirectory => ".",
+            DefaultRoot::Variable(name) => name,
+            DefaultRoot::ProjectVariable(_) | DefaultRoot::Fixed => "/path/to/project",
+        };
+        let launch = Launch {
+            program: "/path/to/recto".into(),
+            roots: vec![root.into()],
+            options: Vec::new(),
+            served: tools::ALL.to_vec(),
+        };
+        for kind in file.entries {
+            if let Form::Opencode(major) = kind.form {
+                writeln!(page, "Version {major}:\n").unwrap();
+            }
+            let entry = kind.entry(&launch);
+            let text = file.format.set(file.seed, &entry).unwrap();
+            let language = match places[0].rsplit('.').next().unwrap_or_default() {
+                "toml`" => "toml",
+                "yaml`" => "yaml",
+                _ => "json",
+            };
+            writeln!(page, "```{language}\n{text}```\n").unwrap();
+        }
+    }
+    if let DefaultRoot::ProjectVariable(name) = client.root {
+        writeln!(page, "In the settings of a project, the directory is `{name}`.").unwrap();
+    }
+    if let Some(own) = &client.command {
+        let command = own.add.join(" ");
+        writeln!(page, "Its command for the first entry: `{command}`.").unwrap();
+    }
+    writeln!(page, "Documentation: <{}>", client.source).unwrap();
+}
+
+/// Returns the paths of a file, on Linux and, where it differs, on macOS.
+fn place_names(file: &ConfigFile) -> Vec<String> {
+    let paths = |is_mac| {
+        let (home, project) = ("~".into(), "".into());
+        Surroundings { home, project, is_mac, variable: |_| None }.paths(file)
+    };
+    let both = paths(false).into_iter().zip(paths(true));
+    let name = |(linux, mac): (std::path::PathBuf, std::path::PathBuf)| match linux == mac {
+        true => format!("`{}`", linux.display()),
+        false => format!("`{}` (macOS: `{}`)", linux.display(), mac.display()),
+    };
+    both.map(name).collect()
 }
 
 /// Escapes text for a table cell: line breaks and bars would end the cell.

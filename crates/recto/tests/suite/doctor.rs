@@ -13,13 +13,13 @@ use recto_store::local::Options;
 use recto_store::local::survey::Cleaning;
 use recto_text::Digest;
 
-use crate::client::BINARY;
+use crate::client::recto;
 use crate::confinement::{errno, filter};
 use crate::faults::disturbed::Disturbed;
 use crate::server::names;
 
 fn doctor(root: &Path, options: &[&str]) -> Command {
-    let mut command = Command::new(BINARY);
+    let mut command = recto();
     command.arg("doctor").arg(root).args(options);
     command.env_remove("RECTO_LINK").env_remove("RECTO_TOKEN").env("HOME", "/no/such/home");
     command
@@ -67,7 +67,7 @@ fn reports_the_environment_and_leaves_no_files_behind() {
         "Landlock: disabled",
         "\nclients (by the name that they report, or --client)\n  codex: text, up to 32 KiB\n",
         "request 16 MiB",
-        "files up to 64 MiB are edited in memory, larger ones by excerpt; 1 GiB where the whole file is needed",
+        "files up to 64 MiB are edited in memory, larger ones by excerpt; 256 MiB for all calls together",
         "\nfiles left behind by killed processes\n  none\n",
         "\ngit\n",
         "no repository",

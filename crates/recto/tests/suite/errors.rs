@@ -197,6 +197,7 @@ fn store_examples() -> Vec<StoreError> {
         },
         StoreError::DiskFull { n_bytes: 1_048_576, path: path() },
         StoreError::Busy { path: path() },
+        StoreError::MemoryBusy { path: path() },
         StoreError::OpenElsewhere { path: path() },
         StoreError::Unsaved { path: path() },
         StoreError::Unstable { path: path() },

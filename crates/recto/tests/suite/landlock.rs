@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use recto::landlock::{AllowedPaths, Enforcement, LandlockMode};
 use serde_json::json;
 
-use crate::client::BINARY;
+use crate::client::recto;
 use crate::confinement::{Confinement, errno, filter};
 
 /// A session of one call.
@@ -156,7 +156,7 @@ fn an_invalid_root_is_the_only_error_logged() {
 #[test]
 fn landlock_cannot_be_both_required_and_disabled() {
     let options = ["tools", "--require-landlock", "--no-landlock"];
-    let output = Command::new(BINARY).args(options).output().unwrap();
+    let output = recto().args(options).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
@@ -207,7 +207,7 @@ fn a_relay_is_not_confined() {
     let (folder, _) = folder();
     let noted = folder.path().join("noted");
     let line = format!("grep NoNewPrivs /proc/self/status > '{}'", noted.display());
-    let output = Command::new(BINARY)
+    let output = recto()
         .arg("acp")
         .arg(folder.path())
         .args(["--", "sh", "-c", &line])

@@ -10,7 +10,7 @@ use recto::limits::{self, Reached};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::json;
 
-use crate::client::{Actual, BINARY};
+use crate::client::{Actual, recto};
 use crate::server::{Server, cut};
 use crate::test_dir::{Session, TestDir, rows};
 
@@ -18,7 +18,9 @@ use crate::test_dir::{Session, TestDir, rows};
 fn every_limit_has_a_test_that_exists() {
     let mut sources = String::new();
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for folder in ["recto", "recto-text", "recto-tables", "recto-store", "recto-tools"] {
+    for folder in
+        ["recto", "recto-text", "recto-tables", "recto-store", "recto-journal", "recto-tools"]
+    {
         add_sources(&top.join(folder), &mut sources);
     }
     for limit in limits::ALL {
@@ -142,11 +144,8 @@ fn the_limits_of_an_answer_size_are_checked() {
         (limits::LEAST_ANSWER_BYTES - 1, false),
     ] {
         let option = format!("--max-answer-bytes={n_bytes}");
-        let output = std::process::Command::new(BINARY)
-            .args(["serve", &option])
-            .stdin(std::process::Stdio::null())
-            .output()
-            .unwrap();
+        let output =
+            recto().args(["serve", &option]).stdin(std::process::Stdio::null()).output().unwrap();
         assert_eq!(output.status.success(), is_fine, "{output:?}");
     }
 }
@@ -257,32 +256,27 @@ fn the_number_of_pattern_components_is_limited() {
     check(&dir.serve(&[]), "ListFiles", "pattern", &parts(most), &parts(most + 1));
 }
 
+/// Creates a sparse file, which takes no space on disk.
+fn sparse(dir: &TestDir, name: &str, n_bytes: u64) {
+    dir.file(name, "");
+    let file = File::options().write(true).open(dir.path(name)).unwrap();
+    file.set_len(n_bytes).unwrap();
+}
+
 #[test]
-fn a_file_larger_than_a_gibibyte_is_not_edited() {
+fn a_file_larger_than_a_gibibyte_is_not_removed() {
     let dir = TestDir::new();
-    dir.file("root/large.txt", "");
-    // A sparse file takes no space on disk.
-    let file = File::options().write(true).open(dir.path("root/large.txt")).unwrap();
-    file.set_len(limits::CHANGED_FILE + 1).unwrap();
-    drop(file);
-    let session = dir.serve(&[]);
-    let path = dir.spelled("root/large.txt");
-    let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
-    // A link's target is not loaded either.
+    sparse(&dir, "root/large.txt", limits::REMOVED_FILE + 1);
+    // A link's target is not hashed either.
     dir.link("root/to-large.txt", "large.txt");
-    let hash = "000000000000";
-    let removal = |path: &str| json!({"path": path, "hash": hash});
-    for (tool, arguments) in [
-        ("edit_text_file", edit),
-        ("file_remove", removal("large.txt")),
-        ("file_remove", removal("to-large.txt")),
-    ] {
-        match session.call(tool, arguments.clone()) {
+    let session = dir.serve(&[]);
+    for path in ["large.txt", "to-large.txt"] {
+        match session.call("file_remove", json!({"path": path, "hash": "000000000000"})) {
             Actual::Error { code: -32019, message, hint } => {
                 assert!(message.starts_with("File too large (1073741825 bytes)"), "{message}");
-                assert_eq!(hint.as_deref(), Some("Only files up to 1 GiB can be changed."));
+                assert_eq!(hint.as_deref(), Some("Only files up to 1 GiB can be removed."));
             }
-            other => panic!("{tool} {arguments}: {other:?}"),
+            other => panic!("{path}: {other:?}"),
         }
     }
 }

@@ -2,16 +2,16 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::client::BINARY;
+use crate::client::recto;
 
 const SECRET: &str = "hushed-content-0123";
 
 fn start(root: &Path, options: &[&str]) -> Child {
-    Command::new(BINARY)
+    recto()
         .arg("serve")
         .arg(root)
         .args(options)
@@ -164,7 +164,7 @@ fn an_unread_log_does_not_block_calls() {
 fn an_unread_relay_log_does_not_block_messages() {
     let noise = "n=0; while [ $n -lt 2000 ]; do echo noise that is no message $n; n=$((n+1)); done";
     for is_closed in [false, true] {
-        let mut relay = Command::new(BINARY)
+        let mut relay = recto()
             .args(["acp", "--", "sh", "-c", &format!("{noise}; exec cat")])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -197,7 +197,7 @@ fn an_unread_relay_log_does_not_block_messages() {
 
 #[test]
 fn an_unknown_log_level_is_rejected() {
-    let mut command = Command::new(BINARY);
+    let mut command = recto();
     command.args(["serve", "/"]).env("RECTO_LOG", "loud").stdin(Stdio::null());
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");

@@ -26,6 +26,7 @@
 //! - [`faults`]: the write protocol when system calls fail, and with concurrent writers.
 //! - [`crashes`]: `kill -9` at random moments of a write.
 //! - [`races`]: several processes that edit one file.
+//! - [`journal`]: what is recorded, and the commands that show and undo it.
 //!
 //! Access to files:
 //!
@@ -47,7 +48,9 @@
 //! - [`http`]: MCP over HTTP: tokens, sessions, bounds, both protocol eras.
 //! - [`editor`]: an editor between the tools and the disk.
 //! - [`acp`]: `recto acp` between a scripted editor and a scripted agent.
+//! - [`install`]: `recto install` and the settings of clients.
 //! - [`limits`]: each limit from both sides.
+//! - [`memory`]: the memory of all calls together, and calls that wait.
 //! - [`command_line`], [`log`], [`doctor`]: commands typed in a shell, the log on stderr, and
 //!   `recto doctor`.
 //!
@@ -95,9 +98,12 @@ mod files;
 mod git;
 mod hints;
 mod http;
+mod install;
+mod journal;
 mod landlock;
 mod limits;
 mod log;
+mod memory;
 mod model;
 mod plain_english;
 mod properties;

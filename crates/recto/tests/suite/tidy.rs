@@ -40,8 +40,15 @@ const EXCEPTIONS: &[(&str, &str)] = &[
 ];
 
 /// The published crates.
-const CRATES: [&str; 6] =
-    ["recto-text", "recto-tables", "recto-platform", "recto-store", "recto-tools", "recto"];
+const CRATES: [&str; 7] = [
+    "recto-text",
+    "recto-tables",
+    "recto-platform",
+    "recto-store",
+    "recto-journal",
+    "recto-tools",
+    "recto",
+];
 
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::client::state_dir;
 use serde_json::{Value, json};
 
 const SWITCH: &str = "RECTO_SCRIPTED_AGENT";
@@ -193,7 +194,7 @@ pub struct Server {
 impl Server {
     pub fn start(entry: &Value, folder: &str) -> Server {
         let mut command = Command::new(entry["command"].as_str().unwrap());
-        command.env_clear().current_dir(folder);
+        command.env_clear().current_dir(folder).env("RECTO_STATE_DIR", state_dir());
         for argument in entry["args"].as_array().unwrap() {
             command.arg(argument.as_str().unwrap());
         }

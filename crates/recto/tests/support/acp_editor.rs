@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::acp_agent;
-use crate::client::BINARY;
+use crate::client::recto;
 
 /// How long to wait for an answer before the test fails.
 pub const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -96,7 +96,7 @@ impl Editor {
         }
         let runtime = tempfile::tempdir().unwrap();
         let stderr = std::fs::File::create(runtime.path().join("stderr")).unwrap();
-        let mut child = Command::new(BINARY)
+        let mut child = recto()
             .arg("acp")
             .args(&habits.options)
             .arg("--")

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::os::fd::IntoRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use recto_tools::{Answer, Error, Served};
 use rmcp::RoleClient;
@@ -13,6 +14,31 @@ use serde_json::{Map, Value};
 use tokio::process::Command;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_recto");
+
+/// Returns a command that runs the binary. It records changes in a directory of this test program and
+/// never in the developer's home.
+pub fn recto() -> std::process::Command {
+    let mut command = std::process::Command::new(BINARY);
+    command.env("RECTO_STATE_DIR", state_dir());
+    command
+}
+
+/// Returns the state directory of this test program. Those of programs that ended are removed.
+pub fn state_dir() -> &'static Path {
+    static STATE_DIR: LazyLock<PathBuf> = LazyLock::new(|| {
+        let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("state");
+        std::fs::create_dir_all(&all).unwrap();
+        for entry in std::fs::read_dir(&all).unwrap().flatten() {
+            let process = Path::new("/proc").join(entry.file_name());
+            if !process.exists() {
+                // Another test program may remove it too.
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+        all.join(std::process::id().to_string())
+    });
+    &STATE_DIR
+}
 
 /// The outcome of a call.
 #[derive(Debug)]
@@ -56,7 +82,7 @@ impl Client {
     pub async fn start(root: &Path, options: &[String], revision: Revision) -> Client {
         let mut arguments = vec![OsString::from("serve"), root.into()];
         arguments.extend(options.iter().map(OsString::from));
-        let mut command = Command::new(BINARY);
+        let mut command = Command::from(recto());
         command.args(arguments).env("RECTO_LOG", "error");
         Client::start_command(command, revision).await
     }
@@ -143,14 +169,15 @@ pub const NOBODY: u32 = 65534;
 /// Returns a command that serves a directory as an unprivileged user: tests that run as root start
 /// the server as nobody.
 pub fn serve_unprivileged(root: &Path) -> Command {
-    let mut command = Command::new(BINARY);
+    let mut command = Command::from(recto());
     if rustix::process::geteuid().is_root() {
         // By its handle, because other users may not be able to enter the build directory.
         let program = std::fs::File::open(BINARY).unwrap().into_raw_fd();
         command = Command::new(format!("/proc/self/fd/{program}"));
         command.uid(NOBODY).gid(NOBODY).current_dir("/");
     }
-    command.arg("serve").arg(root).env("RECTO_LOG", "error");
+    // Another user cannot use the state directory.
+    command.arg("serve").arg(root).args(["--journal", "off"]).env("RECTO_LOG", "error");
     command
 }
 

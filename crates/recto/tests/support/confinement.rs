@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::client::BINARY;
+use crate::client::recto;
 
 /// The layers that confine a server under attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Confinement {
 
     /// Returns the command that serves a directory.
     pub fn serve(self, root: &Path, options: &[impl AsRef<OsStr>]) -> Command {
-        let mut command = Command::new(BINARY);
+        let mut command = recto();
         command.arg("serve").arg(root).args(options);
         // Otherwise each of hundreds of servers would log the Landlock status.
         command.env("RECTO_LOG", "error");

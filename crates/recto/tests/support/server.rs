@@ -4,13 +4,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::client::BINARY;
+use crate::client::recto;
 
 /// How long to wait for an answer before the test fails.
 const MAX_WAIT: Duration = Duration::from_secs(20);
@@ -32,7 +32,7 @@ impl Server {
     pub fn start(options: &[&str]) -> Server {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("inside.txt"), "inside\n").unwrap();
-        let mut child = Command::new(BINARY)
+        let mut child = recto()
             .arg("serve")
             .arg(folder.path())
             .args(options)

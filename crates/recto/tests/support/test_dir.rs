@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::process::Command;
 use tokio::runtime::Runtime;
 
-use crate::client::{Actual, BINARY, Client, Revision};
+use crate::client::{Actual, Client, Revision, recto};
 
 pub const INSIDE: &str = "inside\n";
 /// Text that no answer may contain.
@@ -77,7 +77,7 @@ pub struct Session {
 
 impl Session {
     pub fn start(root: &Path, options: &[&str]) -> Session {
-        let mut command = Command::new(BINARY);
+        let mut command = Command::from(recto());
         command.arg("serve").arg(root).args(options).env("RECTO_LOG", "error");
         Session::start_command(command)
     }

@@ -160,6 +160,12 @@ fn without_trailing_spaces(line: &[u8]) -> &[u8] {
 
 /// Matches segments against a path. A bit set tracks the segments that may come next.
 fn matches_path(segments: &[Segment], path: &[u8]) -> bool {
+    // Most rules start with a name whose first byte already differs.
+    if let [Segment::Name(Wild::Literal(name)), ..] = segments
+        && name.first() != path.first()
+    {
+        return false;
+    }
     // `**` matches zero or more directories, but at the end at least one name.
     let skip = |mut open: u64| {
         for (index, part) in segments.iter().enumerate() {

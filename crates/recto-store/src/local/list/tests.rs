@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::memory_budget::MemoryBudget;
 
 #[test]
 fn suggestions_come_from_a_bounded_number_of_entries() {
@@ -29,5 +30,26 @@ fn suggestions_come_from_a_bounded_number_of_entries() {
         let listing = list_within(&roots, &request, budget, &Context::default()).unwrap();
         assert_eq!(listing.files.len() == 200, is_whole, "{budget:?}");
         assert_eq!(listing.stopped.is_none(), is_whole, "{budget:?}");
+    }
+}
+
+#[test]
+fn a_walk_stops_when_there_is_no_memory_for_its_matches() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "x".repeat(200);
+    for n in 0..6_000 {
+        std::fs::write(folder.path().join(format!("{name}{n}")), "").unwrap();
+    }
+    let root = folder.path().to_path_buf();
+    let roots = Roots::open(std::slice::from_ref(&root), Default::default()).unwrap();
+    let (_, glob) = Glob::parse("*").unwrap();
+    let folder = AbsPath::of(root, String::new());
+    let request = ListRequest { folder: &folder, glob: &glob, shows_ignored: true, limit: 6_000 };
+    for (n_bytes, is_whole) in [(memory::STEP - 1, false), (memory::STEP, true)] {
+        let memory = Arc::new(MemoryBudget::new(n_bytes, Duration::ZERO)).for_call();
+        let context = Context { memory, ..Context::default() };
+        let listing = list(&roots, &request, &context).unwrap();
+        assert_eq!(listing.stopped.is_none(), is_whole, "{:?}", listing.stopped);
+        assert_eq!(listing.files.len() == 6_000, is_whole);
     }
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use recto_platform::{FileKind, Handle, SysError};
 
 use super::super::letter_case::Comparison;
+use super::super::state_dir::{is_marker_name, is_state_dir, is_state_dir_at};
 use super::{LastLink, Location, Root, Roots};
 use crate::context::Sandbox;
 use crate::limits;
@@ -21,7 +22,7 @@ use crate::limits;
 const MAX_LINKS: usize = limits::LINKS;
 
 /// The number of directories that a walk keeps open, to return to them by `..`.
-const MAX_OPEN: usize = 32;
+pub const MAX_OPEN: usize = 32;
 
 /// Why a walk failed.
 pub enum Stop {
@@ -91,7 +92,8 @@ impl<'a> PathWalk<'a> {
             }
             let here = self.real_path.join(&step.name);
             let stored = roots.visible_name(self.dir(), &self.real_path, &step.name);
-            let Some(stored) = stored.filter(|_| !roots.hides(&here)) else {
+            let is_hidden = is_marker_name(&step.name) || roots.hides(&here);
+            let Some(stored) = stored.filter(|_| !is_hidden) else {
                 return Err(Stop::Outside);
             };
             if self.sandbox.closes(&here, |path| path.canonicalize().ok()) {
@@ -102,6 +104,9 @@ impl<'a> PathWalk<'a> {
                     Ok(status) => match status.kind() {
                         FileKind::Symlink if last_link == LastLink::Follow => {
                             self.follow(roots, &step.name)?;
+                        }
+                        FileKind::Directory if is_state_dir_at(self.dir(), &step.name) => {
+                            return Err(Stop::Outside);
                         }
                         kind => return Ok(self.location(step.name, Some(kind))),
                     },
@@ -136,6 +141,7 @@ impl<'a> PathWalk<'a> {
         // Retry a name that changes between directory and link.
         for _ in 0..8 {
             match recto_platform::open_path_at(self.dir(), name) {
+                Ok(dir) if is_state_dir(&dir) => return Err(Stop::Outside),
                 Ok(dir) => {
                     self.real_path.push(stored);
                     self.dirs.push((Some(Arc::new(dir)), name.to_os_string()));

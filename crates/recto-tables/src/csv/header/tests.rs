@@ -147,7 +147,8 @@ fn keeps_a_header_above_a_record_of_words() {
     check(",name,score,note\nr1,bob,ND,x\nr2,ann,5,y\nr3,cy,7,z\n", "|name|score|note", 1);
     check("a,b,\nx,TBA,z\n1,2,\n3,4,\n", "a|b|", 1);
     check("time,,press\ns,K,bar\n1,300,2.5\n2,301,2.6\n", "time||press", 1);
-    check(",2019,2020\nAT,closed,closed\nDE,1,2\nFR,3,4\n", "-", 0);
+    check(",2019,2020\nAT,closed,closed\nDE,1,2\nFR,3,4\n", "|2019|2020", 1);
+    check(",2019,2030\nAT,closed,closed\nDE,1,2\nFR,3,4\n", "-", 0);
 }
 
 #[test]
@@ -175,4 +176,22 @@ fn a_repeated_word_above_prose_is_not_a_name() {
     check(&format!("bob,Excellent\n{rows}"), "-", 0);
     let once: String = (0..9).map(|n| format!("ann,It is the number {n}\n")).collect();
     check(&format!("who,what\nwho,I would not buy it again\n{once}"), "who|what", 1);
+}
+
+#[test]
+fn numbers_after_an_empty_corner_are_names() {
+    check(",0,1\n0,5,6\n1,7,8\n", "|0|1", 1);
+    check(",0\nx,5\ny,7\n", "|0", 1);
+    check(",2018,2019\nnorth,1,2\nsouth,3,4\n", "|2018|2019", 1);
+    check(",5,6\n,7,8\nx,9,9\n", "-", 0);
+    check(",5,7\nx,7,8\ny,9,9\n", "-", 0);
+    check(",5\nx,7\ny,9\n", "-", 0);
+}
+
+#[test]
+fn a_year_above_text_is_a_name() {
+    check("district,2018\nAK-1,R+15.21\nAL-1,R+28.61\n", "district|2018", 1);
+    check("gas,1980,1981\nPeru,-,\"3,348\"\nChad,-,\"5,100\"\n", "gas|1980|1981", 1);
+    check("Ada,1815\nBob,c. 1900\nEve,1950\n", "-", 0);
+    check("2018,x1\n5,x2\n6,x3\n", "-", 0);
 }

@@ -69,3 +69,25 @@ fn cuts_long_values() {
     let expected = format!("{{\"a\":\"{}… (+38 characters)", "x".repeat(14));
     assert_eq!(nested.into_value(&Type::Json), Value::Text(expected));
 }
+
+#[test]
+fn integers_in_nested_values_keep_their_digits() {
+    let is_whole = |value: &str| matches!(JsonCell::new(value, 1_000), JsonCell::Whole(_));
+    for value in [
+        "[18446744073709551615,-9223372036854775808]",
+        r#"{"a":"18446744073709551616"}"#,
+        r#"{"a":"\\\"1,18446744073709551616"}"#,
+        "[18446744073709551616.5]",
+    ] {
+        assert!(is_whole(value), "{value}");
+    }
+    for value in [
+        "[18446744073709551616]",
+        r#"{"a":{"b":-9223372036854775809}}"#,
+        r#"{"a":"x\"y","b":18446744073709551616}"#,
+        r#"{"a":"\\","b":18446744073709551616}"#,
+    ] {
+        assert!(!is_whole(value), "{value}");
+        assert_eq!(JsonCell::new(value, 1_000).into_value(&Type::Json), Value::Text(value.into()));
+    }
+}

@@ -351,3 +351,14 @@ fn cuts_an_endless_list() {
     assert_eq!(list.len(), 127);
     assert_eq!(list[126], "… (+262018 or more)");
 }
+
+#[test]
+fn the_memory_of_pages_and_metadata_is_checked_before_they_are_read() {
+    let preview_with = |max_memory| {
+        quietly(|| preview(Arc::new(fixture("gzip")), &Request { max_memory, ..REQUEST }))
+    };
+    assert!(matches!(preview_with(0), Err(Error::OutOfMemory { .. })));
+    let needed = (0..20).map(|n| 1 << n).find(|it| preview_with(*it).is_ok()).unwrap();
+    // The metadata fits, but not the pages.
+    assert!(matches!(preview_with(needed / 2), Err(Error::OutOfMemory { .. })));
+}

@@ -139,6 +139,50 @@ fn repeated_cells_and_rows_do_not_fill_the_memory() {
 }
 
 #[test]
+fn a_row_of_many_cells_is_not_kept_beyond_the_last_column() {
+    let cell = "<table:table-cell><text:p>x</text:p></table:table-cell>";
+    let content = format!(
+        r#"<table:table table:name="a"><table:table-row>{}</table:table-row></table:table>"#,
+        cell.repeat(20_000)
+    );
+    let table = ods(&content).unwrap();
+    assert_eq!((table.columns.len(), table.n_columns), (4096, Some(16_384)));
+}
+
+#[test]
+fn repeated_spaces_do_not_fill_the_memory() {
+    let spaces = r#"<text:s text:c="1000"/>"#.repeat(5_000);
+    let content = format!(
+        r#"<table:table table:name="a"><table:table-row><table:table-cell><text:p>{spaces}"#
+    );
+    let cause = "a text in it has more than 4 MiB".into();
+    assert_eq!(ods(&content), Err(Error::TooLarge { cause }));
+}
+
+#[test]
+fn sheets_are_counted_before_they_are_read() {
+    let sheet = r#"<sheet name="a" sheetId="1" r:id="rId1"/>"#;
+    let workbook = |n_sheets: usize| {
+        let sheets = sheet.repeat(n_sheets);
+        let padding = " ".repeat(1 << 20);
+        let workbook = format!("<workbook><sheets>{sheets}</sheets></workbook>{padding}");
+        quiet_preview(archive(&[("xl/workbook.xml", workbook.as_bytes())]))
+    };
+    let cause = "it has more than 20000 sheets".to_string();
+    assert_ne!(workbook(20_000), Err(Error::TooLarge { cause: cause.clone() }));
+    assert_eq!(workbook(20_001), Err(Error::TooLarge { cause }));
+}
+
+#[test]
+fn the_memory_of_kept_parts_is_checked_before_they_are_read() {
+    let texts = "<si><t>a</t></si>".repeat(100_000);
+    let parts = [("xl/sharedStrings.xml", texts.as_bytes())];
+    let request = Request { max_memory: 8 << 20, ..Request::new("a.xlsx", 10, 1 << 20) };
+    let error = preview(Arc::new(archive(&parts)), &request).unwrap_err();
+    assert!(matches!(error, Error::OutOfMemory { n_bytes } if n_bytes > 8 << 20), "{error:?}");
+}
+
+#[test]
 fn rejects_an_endless_text() {
     let content = format!(
         r#"<table:table table:name="a"><table:table-row><table:table-cell><text:p>{}"#,
@@ -248,7 +292,7 @@ impl Source for Long {
 
 #[test]
 fn a_workbook_has_a_largest_size() {
-    for (magic, n_mib) in [(b"PK\x03\x04".as_slice(), 128), (&xls::MAGIC, 64)] {
+    for (magic, n_mib) in [(b"PK\x03\x04".as_slice(), 128), (&xls::MAGIC, 32)] {
         let cause = |n_bytes: u64| {
             let source = Arc::new(Long(magic, n_bytes));
             match preview(source, &Request::new("x", 10, 1 << 20)) {

@@ -46,7 +46,7 @@ pub fn report(env: &ReadEnv<'_>, request: &Request, listing: &Listing, found: Fo
             }
             let gap = if text.is_empty() { "" } else { "\n" };
             text.push_str(&format!("{gap}{in_text}, hash {hash}\n"));
-            write_rows(&mut text, &read.rows);
+            write_rows(&mut text, &read.rows, |_| "");
             rows.extend(read.rows.iter().map(|row| row.to_json(Some(path))));
         }
         matches.push(file);

@@ -137,12 +137,12 @@ pub fn limits(config: &Config, report: &mut Report) {
     report.section("limits (full list: docs/limits.md)");
     let line = Amount::Bytes(limits::REQUEST_LINE as u64);
     let whole = Amount::Bytes(limits::WHOLE_CHANGE);
-    let held = Amount::Bytes(limits::CHANGED_FILE);
+    let memory = Amount::Bytes(limits::MEMORY as u64);
     let n_running =
         limits::running_calls(config.wire.max_answer_bytes.unwrap_or(limits::ANSWER_BYTES));
     report.fact(format!("request {line}"));
     report.fact(format!(
-        "files up to {whole} are edited in memory, larger ones by excerpt; {held} where the whole file is needed"
+        "files up to {whole} are edited in memory, larger ones by excerpt; {memory} for all calls together"
     ));
     report.fact(format!(
         "{n_running} concurrent calls, {} pending requests, a directory walk {} entries or {}",

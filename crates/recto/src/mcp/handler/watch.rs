@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::resources;
-use super::slots::{Slot, Slots};
+use super::slots::{CallKind, Slot, Slots};
 use crate::limits::{SUBSCRIPTIONS, SUBSCRIPTIONS_OF_ALL};
 
 /// The time between checks.
@@ -51,7 +51,7 @@ pub struct Reader {
 
 impl Reader {
     async fn version(&self, path: &str) -> Option<Digest> {
-        let thread = self.slots.start(&Slot::default()).await?;
+        let thread = self.slots.start(&Slot::default(), CallKind::SmallRead).await?;
         let (calls, path) = (self.calls.clone(), path.to_string());
         let read = tokio::task::spawn_blocking(move || {
             let _thread = thread;

@@ -1,14 +1,14 @@
 //! Shutdown: every process exits and no file is left behind.
 
 use std::fs::File;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::Signal;
 use serde_json::json;
 
 use crate::acp_editor::{Editor, Habits, check_gone, kill};
-use crate::client::BINARY;
+use crate::client::recto;
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -80,7 +80,7 @@ fn a_later_relay_removes_the_directory_of_a_killed_one() {
     let folder = editor.socket().parent().unwrap().to_path_buf();
     let runtime = editor.runtime.path().to_path_buf();
     let relay_again = || {
-        let relay = Command::new(BINARY)
+        let relay = recto()
             .args(["acp", "--", "true"])
             .env("XDG_RUNTIME_DIR", &runtime)
             .stdin(Stdio::null())
@@ -109,11 +109,8 @@ fn the_relay_rejects_options_that_its_server_would_reject() {
         ("--git-dir=/no/such/folder", "--git-dir: /no/such/folder is not a directory"),
         ("--tools=nothing", "unknown toolset or tool nothing"),
     ] {
-        let relay = Command::new(BINARY)
-            .args(["acp", option, "--", "true"])
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let relay =
+            recto().args(["acp", option, "--", "true"]).stdin(Stdio::null()).output().unwrap();
         let stderr = String::from_utf8(relay.stderr).unwrap();
         assert_eq!(relay.status.code(), Some(2), "{option}: {stderr}");
         assert!(stderr.starts_with(&format!("recto: {said}")), "{stderr}");

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::acp_editor::{Editor, Habits, Writes, called, read};
-use crate::client::BINARY;
+use crate::client::{BINARY, state_dir};
 
 /// Returns the params of a request as the agent received them.
 fn received(editor: &Editor, method: &str, params: Value) -> Value {
@@ -100,6 +100,7 @@ fn roots_and_options_of_the_command_line_reach_the_server() {
             "/",
             "--durability=full",
             "--errors=result",
+            format!("--state-dir={}", state_dir().display()),
             "--max-answer-bytes=2000",
             "--tools=edit,ReadLines",
             "--read-only",

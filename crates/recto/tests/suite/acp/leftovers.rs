@@ -5,14 +5,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
 
 use crate::acp_editor::read;
-use crate::client::BINARY;
+use crate::client::recto;
 
 /// A shared directory, and how to plant something in it.
 struct Shared(tempfile::TempDir);
@@ -38,7 +38,7 @@ impl Shared {
         for entry in self.0.path().read_dir().unwrap() {
             make_old(&entry.unwrap().path());
         }
-        let mut relay = Command::new(BINARY)
+        let mut relay = recto()
             .args(["acp", "--", "true"])
             .env("XDG_RUNTIME_DIR", self.0.path())
             .stdin(Stdio::null())

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use recto_store::editor::{Editor as _, EditorError, EditorOutcome, EditorWrite};
 use serde_json::{Value, json};
 
 use crate::acp_editor::{Editor, Habits};
-use crate::client::BINARY;
+use crate::client::recto;
 
 #[test]
 fn the_socket_is_accessible_only_to_its_owner() {
@@ -90,7 +90,7 @@ fn a_connection_without_a_hello_is_closed() {
 #[test]
 fn a_server_without_its_editor_uses_the_disk_and_reports_it() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Command::new(BINARY)
+    let served = recto()
         .args(["serve", "--root"])
         .arg(folder.path())
         .env("RECTO_LINK", folder.path().join("nothing"))

@@ -1,13 +1,13 @@
 //! Messages that must pass unchanged: unknown ones, unusual spellings, batches, long lines, noise.
 
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use recto::limits;
 use serde_json::{Value, json};
 
 use crate::acp_editor::{Editor, Habits};
-use crate::client::BINARY;
+use crate::client::recto;
 
 /// Lines that the agent echoes as the same bytes, so they pass in both directions.
 #[test]
@@ -96,7 +96,7 @@ fn noise_on_the_agents_stdout_is_reported_and_the_session_continues() {
 
 #[test]
 fn an_object_that_is_not_utf8_is_forwarded_unchanged() {
-    let mut relay = Command::new(BINARY)
+    let mut relay = recto()
         .args(["acp", "--", "printf", "{\"id\":1,\"result\":\"\\377\"}\n"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

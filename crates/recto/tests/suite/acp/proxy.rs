@@ -5,14 +5,14 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::acp_editor::{Editor, Habits, read};
-use crate::client::BINARY;
+use crate::client::recto;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
@@ -105,7 +105,7 @@ impl WriteCall {
 
 /// Changes a file through a server behind the proxy and returns the answer.
 fn change(editor: &Editor, change: WriteCall, socket: &Path, token: &str) -> Value {
-    let mut server = Command::new(BINARY)
+    let mut server = recto()
         .args(["serve", "--root"])
         .arg(editor.folder.path())
         .env("RECTO_LINK", socket)

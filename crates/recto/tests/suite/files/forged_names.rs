@@ -1,12 +1,12 @@
 //! File names with line breaks, escape sequences and characters that reorder text: no answer, log
 //! line or terminal output contains them raw, and none can forge a line.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use recto_text::quote::{OneLine, is_active};
 use serde_json::{Value, json};
 
-use crate::client::BINARY;
+use crate::client::recto;
 use crate::server::Server;
 
 /// A line that a name tries to add to an answer.
@@ -119,9 +119,7 @@ fn the_log_and_the_terminal_show_names_on_one_line() {
         std::fs::create_dir(&root).unwrap();
         std::fs::write(root.join(&name), "needle\n").unwrap();
         std::fs::write(root.join(".recto-new-000000000000-1-2.tmp"), "unknown\n").unwrap();
-        let run = |arguments: &[&str]| {
-            Command::new(BINARY).args(arguments).current_dir(&root).output().unwrap()
-        };
+        let run = |arguments: &[&str]| recto().args(arguments).current_dir(&root).output().unwrap();
         let missing = root.join("missing").to_str().unwrap().to_string();
         let gone = folder.path().join(format!("{name}.gone")).to_str().unwrap().to_string();
         for arguments in [

@@ -245,7 +245,7 @@ fn expensive_patterns_are_answered_in_time() {
 #[test]
 fn expensive_patterns_take_little_memory() {
     let dir = dir();
-    let mut command = tokio::process::Command::new(crate::client::BINARY);
+    let mut command = tokio::process::Command::from(crate::client::recto());
     command.arg("serve").arg(dir.path("root"));
     limit_memory(&mut command, 200 << 20);
     let session = Session::start_command(command);

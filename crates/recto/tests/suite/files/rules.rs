@@ -292,7 +292,7 @@ fn many_ignore_rules_take_little_time_and_memory() {
         dir.file(&format!("{folder}f.txt"), "");
         folder.push_str("d/");
     }
-    let mut command = tokio::process::Command::new(crate::client::BINARY);
+    let mut command = tokio::process::Command::from(crate::client::recto());
     command.arg("serve").arg(dir.path("root"));
     limit_memory(&mut command, 512 << 20);
     let session = Session::start_command(command);

@@ -70,7 +70,7 @@ fn check(served: &Served, git: &Git) {
 
 fn check_blame(history: &History, git: &Git, path: &str) {
     let mut ours = Vec::new();
-    for run in history.blame("HEAD", None, 0..usize::MAX).unwrap() {
+    for run in history.blame("HEAD", None, Some(0..usize::MAX)).unwrap() {
         let id = run.commit.unwrap().id;
         ours.extend(run.lines.map(|_| id.clone()));
     }
@@ -309,14 +309,14 @@ fn a_blame_shows_lines_that_are_not_committed() {
     let git = place.with_files("project", &[("a.txt", "one\ntwo\nthree\n")]);
     let served = serve(&[&git.top]);
     let runs = history(&served, &git, "a.txt");
-    let runs = runs.blame("HEAD", Some(b"one\nnew\nthree\n"), 0..usize::MAX).unwrap();
+    let runs = runs.blame("HEAD", Some(b"one\nnew\nthree\n"), Some(0..usize::MAX)).unwrap();
     let lines: Vec<(usize, usize, bool)> =
         runs.iter().map(|run| (run.lines.start, run.lines.end, run.commit.is_some())).collect();
     assert_eq!(lines, [(0, 1, true), (1, 2, false), (2, 3, true)]);
     let commit = runs[0].commit.as_ref().unwrap();
     assert_eq!((commit.author.as_str(), commit.subject.as_str()), ("Test", "first"));
     assert_eq!(commit.date, "2024-01-02T03:04:05+00:00");
-    let error = history(&served, &git, "b.txt").blame("HEAD", None, 0..1).unwrap_err();
+    let error = history(&served, &git, "b.txt").blame("HEAD", None, Some(0..1)).unwrap_err();
     assert!(matches!(error, Error::NotInRevision { .. }), "{error}");
 }
 

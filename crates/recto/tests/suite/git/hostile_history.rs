@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 use recto_store::git::LogQuery;
 use recto_store::{Error, Revisions};
 
+use serde_json::json;
+
 use super::fixture::{Git, RepoDir, serve, with_hint};
 use super::history::{history, ids};
+use crate::server::Server;
 
 fn all() -> LogQuery {
     LogQuery { limit: usize::MAX, ..LogQuery::default() }
@@ -17,6 +20,12 @@ fn all() -> LogQuery {
 /// Creates a linear history, in which every 1000th commit changes another file.
 fn long_history(place: &RepoDir, n_commits: usize) -> Git {
     let git = place.repository("long");
+    import_long_history(&git, n_commits, "packed");
+    git
+}
+
+/// Adds such a history to a repository, `packed` or `loose`.
+fn import_long_history(git: &Git, n_commits: usize, stored: &str) {
     let mut stream = Vec::new();
     for n in 0..n_commits {
         let (name, text) = (if n % 1000 == 0 { "rare.txt" } else { "n.txt" }, n.to_string());
@@ -29,8 +38,76 @@ fn long_history(place: &RepoDir, n_commits: usize) -> Git {
             .bytes(),
         );
     }
+    let max_loose =
+        format!("fastimport.unpackLimit={}", if stored == "loose" { 1 << 30 } else { 1 });
+    git.run_with(&["-c", &max_loose, "fast-import", "--quiet"], &stream);
+}
+
+/// Returns a server and a new repository in its root.
+fn server_with_repository() -> (Server, Git) {
+    let server = Server::ready(&[]);
+    let git = Git { top: server.path("project") };
+    std::fs::create_dir(&git.top).unwrap();
+    git.run(&["init", "--quiet", "-b", "main"]);
+    (server, git)
+}
+
+#[test]
+fn a_hundred_thousand_commits_take_bounded_memory() {
+    let (mut server, git) = server_with_repository();
+    import_long_history(&git, 100_000, "packed");
+    let path = git.path("rare.txt");
+    let n_before = server.most_resident_bytes();
+    let calls = [
+        ("ListCommits", json!({"path": path, "limit": 100_000})),
+        ("ListCommits", json!({"path": git.top, "containing": "nothing", "limit": 100_000})),
+        ("ReadDiff", json!({"path": git.top, "from": "main~50000", "to": "main"})),
+        ("ReadLines", json!({"file_path": path, "commit": "main", "blame": true})),
+    ];
+    for (tool, arguments) in calls {
+        let started = Instant::now();
+        let answer = server.call(tool, arguments);
+        assert!(answer["result"]["isError"] != true, "{tool}: {answer}");
+        assert!(started.elapsed() < Duration::from_secs(60), "{tool}: {:?}", started.elapsed());
+    }
+    let n_bytes = server.most_resident_bytes() - n_before;
+    assert!(n_bytes < 160 << 20, "{n_bytes}");
+}
+
+#[test]
+fn loose_objects_take_bounded_memory() {
+    let (mut server, git) = server_with_repository();
+    import_long_history(&git, 5000, "loose");
+    let n_before = server.most_resident_bytes();
+    let answer = server.call("ListCommits", json!({"path": git.path("rare.txt")}));
+    assert_eq!(answer["result"]["structuredContent"]["commits"].as_array().unwrap().len(), 5);
+    let n_bytes = server.most_resident_bytes() - n_before;
+    assert!(n_bytes < 40 << 20, "{n_bytes}");
+}
+
+#[test]
+fn versions_with_millions_of_lines_take_bounded_memory() {
+    let (mut server, git) = server_with_repository();
+    // Every line would take 16 bytes.
+    let n_lines = 30 << 20;
+    let mut stream = Vec::new();
+    for end in ["first", "second"] {
+        let head = "commit refs/heads/main\ncommitter T <t@example.com> 1 +0000\ndata 1\nx\n";
+        let head = format!("{head}M 100644 inline a.txt\ndata {}\n", n_lines + end.len());
+        stream.extend(head.bytes());
+        stream.resize(stream.len() + n_lines, b'\n');
+        stream.extend(end.bytes());
+    }
     git.run_with(&["fast-import", "--quiet"], &stream);
-    git
+    let path = git.path("a.txt");
+    let blame = json!({"file_path": path, "commit": "main", "lines": "1", "blame": true});
+    let answer = server.call("ReadLines", blame);
+    assert_eq!(answer["result"]["structuredContent"]["blame"][0]["subject"], "x", "{answer}");
+    let diff = json!({"path": path, "from": "main~1", "to": "main"});
+    let answer = server.call("ReadDiff", diff)["result"].to_string();
+    assert!(answer.contains("too large to compare"), "{answer}");
+    let n_bytes = server.most_resident_bytes();
+    assert!(n_bytes < 400 << 20, "{n_bytes}");
 }
 
 #[test]
@@ -102,7 +179,7 @@ fn a_loop_of_commits_ends() {
     assert_eq!(ids(&history(&served, &git, ""), query.clone()), std::slice::from_ref(&id));
     assert_eq!(ids(&history(&served, &git, "a.txt"), query), Vec::<String>::new());
     let limited = history(&served, &git, "a.txt").with_max_time(Duration::from_millis(300));
-    let error = limited.blame(&id, None, 0..1).unwrap_err();
+    let error = limited.blame(&id, None, Some(0..1)).unwrap_err();
     assert!(error.to_string().contains("ask for fewer `lines`"), "{error}");
     let refusal = served.refusal(&format!("{id}^{{/nothing}}"), "a.txt");
     assert!(refusal.contains("No commit message"), "{refusal}");
@@ -151,7 +228,7 @@ fn a_shallow_clone_says_that_commits_are_missing() {
     let log = history(&served, &clone, "").log(&all()).unwrap();
     assert_eq!((log.commits.len(), log.is_cut_off, log.next), (3, true, None));
     // Lines of the oldest commit are from there, as in git.
-    let runs = history(&served, &clone, "rare.txt").blame("HEAD", None, 0..1).unwrap();
+    let runs = history(&served, &clone, "rare.txt").blame("HEAD", None, Some(0..1)).unwrap();
     let oldest = clone.run(&["rev-parse", "HEAD~2"]);
     assert_eq!(runs[0].commit.as_ref().unwrap().id, oldest);
 }
@@ -203,7 +280,7 @@ fn filters_and_diff_drivers_are_not_run() {
     assert_eq!(shown(&changes.files), ["b.txt"]);
     let versions = of_all.versions(&changes.files[0], &super::fixture::store(&[&git.top]));
     assert_eq!(*versions.unwrap().unwrap().after, b"changed\n");
-    assert!(history(&served, &git, "a.txt").blame("HEAD", None, 0..1).is_ok());
+    assert!(history(&served, &git, "a.txt").blame("HEAD", None, Some(0..1)).is_ok());
     assert!(!canary.exists());
 }
 
@@ -216,5 +293,5 @@ fn a_cancelled_question_about_history_stops() {
     served.caller.cancel.raise();
     assert_eq!(of_all.log(&all()).unwrap_err(), Error::Cancelled);
     assert_eq!(of_all.changes("HEAD~1", "HEAD").unwrap_err(), Error::Cancelled);
-    assert_eq!(of_all.blame("HEAD", None, 0..1).unwrap_err(), Error::Cancelled);
+    assert_eq!(of_all.blame("HEAD", None, Some(0..1)).unwrap_err(), Error::Cancelled);
 }

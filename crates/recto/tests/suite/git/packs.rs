@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::fixture::{Git, RepoDir, serve};
+use super::history::history;
 use crate::server::Server;
 
 /// The pack entry of one object.
@@ -305,4 +306,48 @@ fn loose_objects_with_false_headers_are_reported_as_damaged() {
         };
         assert!(text.contains(words), "{bytes:?}: {text}");
     }
+}
+
+/// A chain of deltas that takes seconds to apply.
+fn long_chain() -> Vec<Packed> {
+    let size = 1 << 20;
+    let n_deltas = 4000;
+    let mut chain: Vec<Packed> = (0..n_deltas).map(|n| copy_of(id(n), id(n + 1), size)).collect();
+    chain.push(blob(id(n_deltas), size, &vec![b'x'; size as usize]));
+    chain
+}
+
+#[test]
+fn a_long_chain_of_deltas_can_be_cancelled() {
+    let place = RepoDir::new();
+    let git = repository(&place);
+    write(&git, &long_chain());
+    let served = serve(&[&git.top]);
+    let whole = served.read("HEAD", "evil").unwrap();
+    assert_eq!(whole.len(), 1 << 20);
+    std::thread::scope(|scope| {
+        let read = scope.spawn(|| served.read("HEAD", "evil"));
+        std::thread::sleep(Duration::from_millis(50));
+        served.caller.cancel.raise();
+        assert_eq!(read.join().unwrap().unwrap_err(), recto_store::Error::Cancelled);
+    });
+}
+
+#[test]
+fn a_long_chain_of_deltas_ends_in_time() {
+    let place = RepoDir::new();
+    let git = repository(&place);
+    write(&git, &long_chain());
+    let served = serve(&[&git.top]);
+    let history = || history(&served, &git, "evil");
+    // Long enough to read the commit, and not to apply the deltas.
+    let limited = history().with_max_time(Duration::from_millis(50));
+    let started = Instant::now();
+    let error = limited.blame("HEAD", None, Some(0..1)).unwrap_err();
+    let n_limited = started.elapsed();
+    assert!(error.to_string().contains("ask for fewer `lines`"), "{error}");
+    let unlimited = history().with_max_time(Duration::from_secs(600));
+    let started = Instant::now();
+    unlimited.blame("HEAD", None, Some(0..1)).unwrap();
+    assert!(n_limited < started.elapsed(), "{n_limited:?}");
 }

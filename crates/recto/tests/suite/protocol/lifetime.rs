@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use recto::limits;
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::client::BINARY;
+use crate::client::recto;
 use crate::server::{Server, names, stateless};
 
 const AT_END_OF_INPUT: Duration = Duration::from_secs(2);
@@ -88,7 +88,7 @@ fn non_blocking_pipes_work() {
     for end in [stdin.as_fd(), stdout.as_fd()] {
         fcntl_setfl(end, fcntl_getfl(end).unwrap() | OFlags::NONBLOCK).unwrap();
     }
-    let mut child = Command::new(BINARY)
+    let mut child = recto()
         .args(["serve", "--max-answer-bytes", "1000000"])
         .arg(folder.path())
         .stdin(stdin)
@@ -140,7 +140,7 @@ fn a_file_or_a_socket_can_be_the_input() {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     let writing = std::thread::spawn(move || ours.write_all(calls.as_bytes()));
     for stdin in [Stdio::from(file), Stdio::from(OwnedFd::from(theirs))] {
-        let mut server = Command::new(BINARY);
+        let mut server = recto();
         let output = server.arg("serve").arg(folder.path()).stdin(stdin).output().unwrap();
         assert!(output.status.success());
         let answers = String::from_utf8(output.stdout).unwrap();
@@ -175,7 +175,7 @@ fn requests_before_the_end_of_input_are_answered() {
 fn with_long_answers(n_calls: u64, n_lines: usize, results: &str) -> (TempDir, Child) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("f.txt"), "a line of some length\n".repeat(n_lines)).unwrap();
-    let mut child = Command::new(BINARY)
+    let mut child = recto()
         .args(["serve", "--results", results])
         .arg(folder.path())
         .stdin(Stdio::piped())
@@ -260,7 +260,7 @@ fn a_signal_stops_the_server_while_its_input_socket_is_open() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let answers = ours.try_clone().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let mut child = Command::new(BINARY)
+    let mut child = recto()
         .arg("serve")
         .arg(folder.path())
         .stdin(OwnedFd::from(theirs.try_clone().unwrap()))
@@ -300,11 +300,8 @@ fn a_signal_stops_the_server_before_the_handshake() {
 
 #[test]
 fn a_signal_stops_the_server_in_the_middle_of_a_line() {
-    let mut child = Command::new(BINARY)
-        .args(["serve", "/tmp"])
-        .stdin(File::open("/dev/zero").unwrap())
-        .spawn()
-        .unwrap();
+    let mut child =
+        recto().args(["serve", "/tmp"]).stdin(File::open("/dev/zero").unwrap()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(500));
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     wait_for_end(&mut child);

@@ -1,13 +1,11 @@
 //! The contents of `tools/list`: names, schemas as in the contracts, annotations, size.
 
-use std::process::Command;
-
 use recto_text::Digest;
 use recto_tools::tools::{self, Toolset};
 use recto_tools::{Error, Names, Served};
 use serde_json::{Map, Value, json};
 
-use crate::client::BINARY;
+use crate::client::recto;
 use crate::server::{Server, stateless};
 
 fn listed(options: &[&str]) -> Vec<Value> {
@@ -151,10 +149,12 @@ fn contracts() -> Value {
             "properties": {
                 "path": string,
                 "content": string,
+                "from_commit": string,
+                "from_path": string,
                 "expected_hash": string,
                 "dry_run": {"type": "boolean"},
             },
-            "required": ["path", "content"],
+            "required": ["path"],
         },
         "edit_text_file": {
             "type": "object",
@@ -269,7 +269,7 @@ fn definitions_cost_a_model_few_tokens() {
 #[test]
 fn the_command_line_prints_the_list_that_a_client_gets() {
     for options in [&[][..], &["--tool-names", "dotted", "--results", "text"], &["--read-only"]] {
-        let printed = Command::new(BINARY).args(["tools", "--json"]).args(options).output();
+        let printed = recto().args(["tools", "--json"]).args(options).output();
         let printed: Value = serde_json::from_slice(&printed.unwrap().stdout).unwrap();
         assert_eq!(printed, Value::Array(listed(options)), "{options:?}");
     }
@@ -277,7 +277,7 @@ fn the_command_line_prints_the_list_that_a_client_gets() {
 
 #[test]
 fn the_command_line_describes_each_argument() {
-    let printed = Command::new(BINARY).args(["tools", "--tools", "file_create"]).output().unwrap();
+    let printed = recto().args(["tools", "--tools", "file_create"]).output().unwrap();
     let printed = String::from_utf8(printed.stdout).unwrap();
     assert!(printed.contains("\n    encoding (utf-8 or base64, optional): "), "{printed}");
 }

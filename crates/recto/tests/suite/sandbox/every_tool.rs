@@ -39,10 +39,16 @@ fn parameters() -> Vec<Parameter> {
     let edit = json!({"old_string": "side", "new_string": "-edited"});
     let by_path = |tool, more| parameter(tool, "path", "", more, Leak::Refused);
     let by_path_leaking_nothing = |tool, more| parameter(tool, "path", "", more, Leak::Nothing);
+    let from_path = |tool, mut more: Value| {
+        more["from_commit"] = "HEAD".into();
+        parameter(tool, "from_path", "", more, Leak::Nothing)
+    };
     let by_file_path = |tool, suffix, more, told| parameter(tool, "file_path", suffix, more, told);
     vec![
         by_path("read_text_file", json!({})),
         by_path("write_text_file", json!({"content": "written\n"})),
+        by_path_leaking_nothing("write_text_file", json!({"from_commit": "HEAD"})),
+        from_path("write_text_file", json!({"path": "/nowhere/inside.txt"})),
         by_path("edit_text_file", edit.clone()),
         by_path("multi_edit_text_file", json!({"edits": [edit]})),
         by_path("text_read", json!({})),
@@ -66,6 +72,8 @@ fn parameters() -> Vec<Parameter> {
         by_file_path("ReadLines", "", json!({"match": "side"}), Leak::Refused),
         by_file_path("ReadLines", "*", json!({"match": "side"}), Leak::Nothing),
         by_file_path("ReadLines", "", json!({"commit": "HEAD"}), Leak::Nothing),
+        by_file_path("ReadLines", "", json!({"blame": true}), Leak::Refused),
+        by_file_path("ReadLines", "", json!({"commit": "HEAD", "blame": true}), Leak::Nothing),
         by_file_path("ReadAsTable", "", json!({}), Leak::Refused),
         by_file_path("ReadAsTable", "*", json!({}), Leak::Nothing),
         by_file_path("ReadAsTable", "", json!({"commit": "HEAD"}), Leak::Nothing),
@@ -73,6 +81,8 @@ fn parameters() -> Vec<Parameter> {
         by_path_leaking_nothing("ListCommits", json!({"containing": "side"})),
         by_path_leaking_nothing("ReadDiff", json!({"from": "HEAD"})),
         by_path_leaking_nothing("ReadDiff", json!({"from": "HEAD", "to": "HEAD"})),
+        by_path_leaking_nothing("file_create", json!({"from_commit": "HEAD"})),
+        from_path("file_create", json!({"path": "restored.txt"})),
         // A revision that is a path.
         parameter("ListCommits", "revision", "", json!({}), Leak::Nothing),
         parameter("ReadDiff", "from", "", json!({}), Leak::Nothing),
@@ -249,7 +259,7 @@ fn the_table_is_large_enough_and_names_every_tool() {
     let parameters = parameters();
     for tool in recto_tools::tools::ALL {
         for param in tool.params.iter().map(|param| param.name) {
-            if ["path", "file_path", "pattern", "commit"].contains(&param) {
+            if ["path", "file_path", "pattern", "commit", "from_path"].contains(&param) {
                 let is_named = |it: &&Parameter| it.tool == tool.name && it.name == param;
                 assert!(parameters.iter().any(|it| is_named(&it)), "{} {param}", tool.name);
             }

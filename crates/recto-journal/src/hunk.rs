@@ -1,0 +1,363 @@
+//! What a change replaced: hunks of bytes, found by comparing two contents line by line.
+//!
+//! Hunks are bytes and not text, so that undoing one restores exactly what was there in any encoding.
+//! Their boundaries are line boundaries of the bytes, except that a binary file, a file that changes
+//! its encoding and a very long difference are one hunk.
+
+use std::ops::Range;
+
+use recto_text::encoding::Encoding;
+use recto_text::line_diff::LineDiff;
+
+/// The longest difference that is compared line by line.
+const MAX_COMPARED: usize = 2 << 20;
+
+/// The first bytes in which a NUL makes a file binary.
+const N_INSPECTED: usize = 8000;
+
+/// Bytes that replaced other bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hunk {
+    /// Where the removed bytes start in the content before the change.
+    pub offset: u64,
+    /// The bytes before.
+    pub removed: Vec<u8>,
+    /// The bytes after.
+    pub inserted: Vec<u8>,
+}
+
+/// All hunks of a change: sorted by offset, and separated by at least one byte that did not change.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hunks(Vec<Hunk>);
+
+/// How the bytes of a file are to be read. Legacy encodings are not told apart, because no call
+/// changes one into another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// UTF-8 or ASCII.
+    Utf8,
+    /// An encoding with a byte order mark.
+    Bom(Encoding),
+    /// Text in another encoding.
+    Legacy,
+    /// Not text.
+    Binary,
+}
+
+impl Form {
+    /// Returns the form of some content.
+    pub fn of(bytes: &[u8]) -> Form {
+        if let Some(encoding) = Encoding::sniff(&bytes[..bytes.len().min(4)])
+            && Encoding::has_bom(bytes)
+        {
+            return Form::Bom(encoding);
+        }
+        if bytes[..bytes.len().min(N_INSPECTED)].contains(&0) {
+            return Form::Binary;
+        }
+        if str::from_utf8(bytes).is_ok() { Form::Utf8 } else { Form::Legacy }
+    }
+
+    /// Returns the name that is recorded.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Utf8 => "UTF-8",
+            Form::Bom(encoding) => encoding.name(),
+            Form::Legacy => "legacy",
+            Form::Binary => "binary",
+        }
+    }
+
+    /// Returns the number of bytes of which every length in this form is a multiple.
+    fn unit(self) -> usize {
+        match self {
+            Form::Bom(encoding) if encoding.name().starts_with("UTF-16") => 2,
+            _ => 1,
+        }
+    }
+}
+
+impl Hunks {
+    /// Compares two contents.
+    pub fn between(before: &[u8], after: &[u8]) -> Hunks {
+        if before == after {
+            return Hunks::default();
+        }
+        let (form, form_after) = (Form::of(before), Form::of(after));
+        let is_empty = before.is_empty() || after.is_empty();
+        if is_empty || form != form_after || form == Form::Binary {
+            return Hunks::whole(before, after);
+        }
+        let hunks = Hunks::of_lines(before, after);
+        // In UTF-16 a line feed's byte also occurs in other characters, so a boundary may be inside one.
+        // That is harmless unless undoing one hunk of several would shift the rest by half a character.
+        let unit = form.unit();
+        let is_whole_units = |hunk: &Hunk| {
+            hunk.removed.len().is_multiple_of(unit) && hunk.inserted.len().is_multiple_of(unit)
+        };
+        match hunks.0.iter().all(is_whole_units) {
+            true => hunks,
+            false => Hunks::whole(before, after),
+        }
+    }
+
+    /// Returns one hunk that replaces everything.
+    pub fn whole(before: &[u8], after: &[u8]) -> Hunks {
+        Hunks(vec![Hunk { offset: 0, removed: before.to_vec(), inserted: after.to_vec() }])
+    }
+
+    /// Returns the hunks of a change of a range, at an offset in a file.
+    pub fn in_range(start: u64, before: &[u8], after: &[u8]) -> Hunks {
+        let mut hunks = Hunks::between(before, after);
+        hunks.0.iter_mut().for_each(|hunk| hunk.offset += start);
+        hunks
+    }
+
+    /// Collects hunks. Returns `None` if they are not in order or overlap.
+    pub fn new(hunks: Vec<Hunk>) -> Option<Hunks> {
+        let ends = hunks.iter().map(Hunk::end);
+        let is_sorted = ends.zip(hunks.iter().skip(1)).all(|(end, next)| end <= next.offset);
+        is_sorted.then_some(Hunks(hunks))
+    }
+
+    fn of_lines(before: &[u8], after: &[u8]) -> Hunks {
+        let n_head = line_start(before, common_prefix(before, after));
+        let n_tail = common_suffix(&before[n_head..], &after[n_head..]);
+        let n_tail = n_tail - to_line_start(before, after, n_tail);
+        let middle = &before[n_head..before.len() - n_tail];
+        let middle_after = &after[n_head..after.len() - n_tail];
+        let hunk = |removed: Range<usize>, inserted: Range<usize>| Hunk {
+            offset: (n_head + removed.start) as u64,
+            removed: middle[removed].to_vec(),
+            inserted: middle_after[inserted].to_vec(),
+        };
+        let is_short = middle.len().max(middle_after.len()) <= MAX_COMPARED;
+        if !is_short || middle.is_empty() || middle_after.is_empty() {
+            return Hunks(vec![hunk(0..middle.len(), 0..middle_after.len())]);
+        }
+        let (starts, starts_after) = (line_starts(middle), line_starts(middle_after));
+        let bytes = |starts: &[usize], lines: &Range<usize>| starts[lines.start]..starts[lines.end];
+        let diff = LineDiff::new(middle, middle_after);
+        let changes = diff.changes().iter();
+        Hunks(
+            changes
+                .map(|change| {
+                    hunk(bytes(&starts, &change.before), bytes(&starts_after, &change.after))
+                })
+                .collect(),
+        )
+    }
+
+    /// Returns the hunks in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Hunk> {
+        self.0.iter()
+    }
+
+    /// Returns one hunk, counted from 0.
+    pub fn get(&self, index: usize) -> Option<&Hunk> {
+        self.0.get(index)
+    }
+
+    /// Returns the number of hunks.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the content after the change, or `None` if `before` is not the content before it.
+    pub fn apply(&self, before: &[u8]) -> Option<Vec<u8>> {
+        let mut after = Vec::with_capacity(before.len());
+        let mut at = 0;
+        for hunk in &self.0 {
+            let start = usize::try_from(hunk.offset).ok()?;
+            after.extend_from_slice(before.get(at..start)?);
+            at = start.checked_add(hunk.removed.len())?;
+            (before.get(start..at)? == hunk.removed).then_some(())?;
+            after.extend_from_slice(&hunk.inserted);
+        }
+        after.extend_from_slice(before.get(at..)?);
+        Some(after)
+    }
+
+    /// Returns the change back.
+    pub fn inverted(&self) -> Hunks {
+        let mut shift = 0i64;
+        let invert = |hunk: &Hunk| {
+            let offset = hunk.offset.saturating_add_signed(shift);
+            shift += hunk.inserted.len() as i64 - hunk.removed.len() as i64;
+            Hunk { offset, removed: hunk.inserted.clone(), inserted: hunk.removed.clone() }
+        };
+        Hunks(self.0.iter().map(invert).collect())
+    }
+
+    /// Encodes the hunks for storage.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        push_number(&mut out, self.0.len() as u64);
+        let mut at = 0;
+        for hunk in &self.0 {
+            push_number(&mut out, hunk.offset - at);
+            push_number(&mut out, hunk.removed.len() as u64);
+            push_number(&mut out, hunk.inserted.len() as u64);
+            out.extend_from_slice(&hunk.removed);
+            out.extend_from_slice(&hunk.inserted);
+            at = hunk.end();
+        }
+        out
+    }
+
+    /// Decodes stored hunks. Returns `None` if they are damaged.
+    pub fn decode(mut bytes: &[u8]) -> Option<Hunks> {
+        let bytes = &mut bytes;
+        let n_hunks = take_number(bytes)?;
+        let (mut hunks, mut at) = (Vec::new(), 0u64);
+        for _ in 0..n_hunks {
+            let offset = at.checked_add(take_number(bytes)?)?;
+            let (n_removed, n_inserted) = (take_number(bytes)?, take_number(bytes)?);
+            let removed = take(bytes, n_removed)?.to_vec();
+            let inserted = take(bytes, n_inserted)?.to_vec();
+            let hunk = Hunk { offset, removed, inserted };
+            at = hunk.end();
+            hunks.push(hunk);
+        }
+        bytes.is_empty().then_some(Hunks(hunks))
+    }
+}
+
+impl Hunk {
+    /// Where the removed bytes end in the content before the change.
+    pub fn end(&self) -> u64 {
+        self.offset + self.removed.len() as u64
+    }
+}
+
+fn push_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+fn take<'a>(bytes: &mut &'a [u8], n: u64) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(usize::try_from(n).ok()?)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+fn common_prefix(one: &[u8], other: &[u8]) -> usize {
+    const PIECE: usize = 4096;
+    let n_pieces = one.chunks(PIECE).zip(other.chunks(PIECE)).take_while(|(a, b)| a == b).count();
+    let start = (n_pieces * PIECE).min(one.len()).min(other.len());
+    let rest = one[start..].iter().zip(&other[start..]);
+    start + rest.take_while(|(a, b)| a == b).count()
+}
+
+fn common_suffix(one: &[u8], other: &[u8]) -> usize {
+    const PIECE: usize = 4096;
+    let pieces = one.rchunks(PIECE).zip(other.rchunks(PIECE));
+    let n_pieces = pieces.take_while(|(a, b)| a == b).count();
+    let n = (n_pieces * PIECE).min(one.len()).min(other.len());
+    let rest = one[..one.len() - n].iter().rev().zip(other[..other.len() - n].iter().rev());
+    n + rest.take_while(|(a, b)| a == b).count()
+}
+
+/// Returns the start of the line that contains an offset.
+fn line_start(bytes: &[u8], at: usize) -> usize {
+    bytes[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)
+}
+
+/// Returns by how much a common end must be shortened to start at the start of a line in both.
+fn to_line_start(before: &[u8], after: &[u8], n_tail: usize) -> usize {
+    let starts_line = |bytes: &[u8]| {
+        let start = bytes.len() - n_tail;
+        start == 0 || bytes[start - 1] == b'\n'
+    };
+    if starts_line(before) && starts_line(after) {
+        return 0;
+    }
+    let tail = &before[before.len() - n_tail..];
+    tail.iter().position(|byte| *byte == b'\n').map_or(n_tail, |end| end + 1)
+}
+
+/// Returns where each line starts, and the end.
+fn line_starts(bytes: &[u8]) -> Vec<usize> {
+    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    let mut starts: Vec<usize> = [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect();
+    if starts.last() != Some(&bytes.len()) {
+        starts.push(bytes.len());
+    }
+    starts
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn check(before: &str, after: &str, hunks: &[(u64, &str, &str)]) {
+        let found = Hunks::between(before.as_bytes(), after.as_bytes());
+        let shown = |hunk: &Hunk| {
+            let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+            (hunk.offset, text(&hunk.removed), text(&hunk.inserted))
+        };
+        let expected = hunks.iter().map(|(at, old, new)| (*at, old.to_string(), new.to_string()));
+        assert_eq!(found.iter().map(shown).collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+        assert_eq!(found.apply(before.as_bytes()).unwrap(), after.as_bytes());
+        assert_eq!(found.inverted().apply(after.as_bytes()).unwrap(), before.as_bytes());
+        assert_eq!(Hunks::decode(&found.encode()), Some(found));
+    }
+
+    #[test]
+    fn hunks_are_whole_lines() {
+        check("a\nb\nc\n", "a\nB\nc\n", &[(2, "b\n", "B\n")]);
+        check("a\nb\nc\n", "a\nc\n", &[(2, "b\n", "")]);
+        check("a\nc\n", "a\nb\nc\n", &[(2, "", "b\n")]);
+        check("a\nb\nc\nd\n", "A\nb\nc\nD\n", &[(0, "a\n", "A\n"), (6, "d\n", "D\n")]);
+        check("a\nb", "a\nb\n", &[(2, "b", "b\n")]);
+        check("", "a\n", &[(0, "", "a\n")]);
+        check("a\n", "", &[(0, "a\n", "")]);
+        check("same", "same", &[]);
+        check("xa\n", "a\n", &[(0, "xa\n", "a\n")]);
+    }
+
+    #[test]
+    fn a_binary_file_and_a_changed_encoding_are_one_hunk() {
+        for (before, after) in [
+            (&b"a\0\nb\nc\n"[..], &b"A\0\nb\nC\n"[..]),
+            (b"a\nb\nc\n", b"\xef\xbb\xbfa\nb\nc\n"),
+            (b"a\nb\nc\n", b"a\nb\n\xe9\n"),
+        ] {
+            let hunks = Hunks::between(before, after);
+            assert_eq!(hunks, Hunks::whole(before, after));
+        }
+    }
+
+    #[test]
+    fn damaged_hunks_are_not_decoded() {
+        let encoded = Hunks::between(b"a\nb\n", b"a\nB\n").encode();
+        for n in 0..encoded.len() {
+            assert_eq!(Hunks::decode(&encoded[..n]), None, "{n}");
+        }
+        assert_eq!(Hunks::decode(&[&encoded[..], b"x"].concat()), None);
+        assert_eq!(Hunks::decode(&[0xff; 12]), None);
+    }
+}

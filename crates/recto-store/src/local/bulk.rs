@@ -1,0 +1,109 @@
+//! Reads many files, one after another.
+
+use std::ffi::OsStr;
+
+use recto_platform::{FileKind, Filesystem, Handle, Sys, SysError};
+use recto_text::encoding::Encoding;
+
+use super::read::{Lease, OpenFile};
+use super::roots::LastDirs;
+use super::{LocalStore, MIN_INDEXED};
+use crate::context::Context;
+use crate::error::Result;
+use crate::memory_budget::Reservation;
+use crate::path::AbsPath;
+use crate::{BulkReader, Text, text_of};
+
+/// A reader for many files of a listing.
+pub struct LocalBulk<'a> {
+    store: &'a LocalStore,
+    context: &'a Context,
+    last_dirs: LastDirs<'a>,
+    /// The bytes of the last file, if it was small.
+    buffer: Vec<u8>,
+    /// The memory for the last file, if it was not.
+    memory: Reservation,
+}
+
+impl<'a> LocalBulk<'a> {
+    pub fn new(store: &'a LocalStore, context: &'a Context) -> LocalBulk<'a> {
+        let (last_dirs, buffer) = (LastDirs::default(), Vec::new());
+        LocalBulk { store, context, last_dirs, buffer, memory: Reservation::default() }
+    }
+
+    fn open(&mut self, path: &AbsPath) -> Result<OpenFile> {
+        let LocalBulk { store, context, last_dirs, .. } = self;
+        let found = store.roots.next_file(path, &context.sandbox, last_dirs);
+        match found.and_then(|(dir, name)| open_listed(&*store.sys, dir, name)) {
+            Some(file) => Ok(file),
+            None => store.open_to_read(path, context),
+        }
+    }
+
+    fn read(&mut self, file: OpenFile, path: &AbsPath) -> Result<Text<'_>> {
+        let LocalBulk { store, context, memory, .. } = self;
+        // What the last file needed is returned before this call waits for more.
+        *memory = Reservation::default();
+        let reserved = context.reserve(file.n_needed_to_read());
+        *memory = reserved.map_err(|reason| reason.for_file(path, file.status.size))?;
+        store.text_of(file, path, context, true)
+    }
+}
+
+impl BulkReader for LocalBulk<'_> {
+    fn text(&mut self, path: &AbsPath) -> Result<Text<'_>> {
+        let file = self.open(path)?;
+        self.read(file, path)
+    }
+
+    fn text_if(
+        &mut self,
+        path: &AbsPath,
+        is_wanted: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Option<Text<'_>>> {
+        let file = self.open(path)?;
+        if file.status.size >= MIN_INDEXED || !read_once(&file, &mut self.buffer) {
+            return Ok(self.read(file, path)?.only_if(is_wanted));
+        }
+        // Most files are not wanted, and need not be copied or decoded.
+        let is_hit = is_wanted(&self.buffer);
+        if !is_hit && Encoding::is_plain_utf8(&self.buffer) {
+            return Ok(None);
+        }
+        let document = text_of(path, std::mem::take(&mut self.buffer))?;
+        let is_text = document.encoding() == Encoding::Utf8;
+        let text = Text::Whole(document);
+        Ok(if is_hit && is_text { Some(text) } else { text.only_if(is_wanted) })
+    }
+}
+
+/// Opens a file that was listed as a regular one, or returns `None` if it is not a regular file now.
+/// Opening does not block whatever it is.
+fn open_listed(sys: &dyn Sys, dir: &Handle, name: &OsStr) -> Option<OpenFile> {
+    let fd = sys.open(dir, name).ok()?;
+    let status = fd.status().ok().filter(|status| status.kind() == FileKind::File)?;
+    let has_exact_size = match Filesystem::of(&fd, &status).ok()? {
+        Filesystem::Pseudo => return None,
+        Filesystem::ExactSize => true,
+        Filesystem::Other => false,
+    };
+    Some(OpenFile { fd, status, has_exact_size, lease: Lease::Unavailable })
+}
+
+/// Reads a small file into a buffer. Returns false if it changed meanwhile or cannot be read.
+fn read_once(file: &OpenFile, buffer: &mut Vec<u8>) -> bool {
+    let size = file.status.size as usize;
+    // One more byte reveals that the file is longer than its size says.
+    let n_expected = size + usize::from(!file.has_exact_size);
+    buffer.clear();
+    buffer.reserve(MIN_INDEXED as usize);
+    while buffer.len() < n_expected {
+        let offset = buffer.len() as u64;
+        match file.fd.append_from(buffer, offset) {
+            Ok(0) => break,
+            Ok(_) | Err(SysError::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+    buffer.len() == size && file.is_unchanged()
+}

@@ -1,0 +1,72 @@
+//! Says why something cannot be undone: which change is in the way, who made it, and both texts.
+
+use std::fmt::Write;
+
+use recto_journal::Reader;
+use recto_journal::undo::{HunkId, Reason, Rejected};
+use recto_text::quote::Escaped;
+
+use super::super::recorded;
+use super::plan::{Cause, Rejection};
+
+/// The most lines of each text.
+const MAX_LINES: usize = 8;
+
+/// Returns the words for a rejection.
+pub fn rejection(reader: &Reader, rejection: &Rejection) -> Result<String, String> {
+    let path = recorded::shown(&rejection.path);
+    let Rejected { hunk, reason } = match &rejection.cause {
+        Cause::File(cause) => return Ok(format!("Cannot undo changes of {path}: {cause}")),
+        Cause::Hunk(rejected) => rejected,
+    };
+    let what = format!("Cannot undo change {}, hunk {}, of {path}", hunk.change, hunk.hunk + 1);
+    Ok(match reason {
+        Reason::NoSuchHunk => format!("{what}: there is no such hunk"),
+        Reason::NotRecorded => format!("{what}: its content was not stored"),
+        Reason::AlreadyUndone { by } => format!("{what}: change {by} has undone it already"),
+        Reason::NameTaken => format!("{what}: a file with this name exists again"),
+        Reason::Unknown { change: 0 } => {
+            format!(
+                "{what}: another program changed the file since, and its earlier content is not stored"
+            )
+        }
+        Reason::Unknown { change } => {
+            format!("{what}: the content of the later change {change} was not stored")
+        }
+        Reason::Overlapped { by } => {
+            let mut out = format!("{what}: a later change overlaps it");
+            write_hunk(&mut out, reader, *hunk, &format!("change {} wrote", hunk.change))?;
+            for by in by {
+                let who = match by.change {
+                    0 => "a change that is not recorded, not by recto".to_string(),
+                    id => {
+                        let change = reader.change(id).map_err(|error| error.to_string())?;
+                        let who = change.as_ref().map(recorded::who).unwrap_or_default();
+                        format!("change {id} by {who}")
+                    }
+                };
+                write_hunk(&mut out, reader, *by, &format!("{who} replaced this"))?;
+            }
+            out
+        }
+    })
+}
+
+fn write_hunk(out: &mut String, reader: &Reader, id: HunkId, title: &str) -> Result<(), String> {
+    let _ = write!(out, "\n  {title}:");
+    let hunks = reader.hunks(id.change).map_err(|error| error.to_string())?;
+    let Some(hunk) = hunks.as_ref().and_then(|hunks| hunks.get(id.hunk as usize)) else {
+        return Ok(());
+    };
+    for (sign, bytes) in [('-', &hunk.removed), ('+', &hunk.inserted)] {
+        let text = String::from_utf8_lossy(bytes);
+        for line in text.lines().take(MAX_LINES) {
+            let _ = write!(out, "\n    {sign}{}", Escaped(line));
+        }
+        let n_more = text.lines().count().saturating_sub(MAX_LINES);
+        if n_more > 0 {
+            let _ = write!(out, "\n    {sign}… {n_more} more lines");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,341 @@
+//! Computes what would change, and changes it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::client::{Client, ConfigFile, EntryKind, Form};
+use super::format::{Entry, Format};
+use super::launch::Launch;
+use super::places::{Scope, Surroundings};
+use super::splice::Unsupported;
+use super::{command, files, records};
+
+/// A change of one file.
+pub struct Change {
+    /// The file, with links resolved.
+    pub path: PathBuf,
+    /// Its content now.
+    pub before: Option<String>,
+    /// Its content afterwards; `None` removes it.
+    pub after: Option<String>,
+    /// The client's command that makes the change, if it has one.
+    pub command: Option<Vec<String>>,
+    format: Format,
+    entries: Vec<Entry>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Install,
+    /// Back to the recorded content.
+    Restore,
+    RemoveEntry,
+}
+
+/// Why there is no change.
+#[derive(Debug)]
+pub enum Obstacle {
+    /// The user must insert the snippet.
+    ByHand {
+        /// The file, which is left as it is.
+        path: PathBuf,
+        /// What recto cannot handle in it.
+        why: String,
+        /// The entry.
+        snippet: String,
+    },
+    /// Anything else.
+    Failed(String),
+}
+
+/// Returns the files of a client.
+pub fn files_of(client: &Client, scope: Scope) -> &'static [ConfigFile] {
+    match scope {
+        Scope::User => client.user,
+        Scope::Project => client.project,
+    }
+}
+
+/// Returns the changes that add recto to a client.
+pub fn install(
+    client: &Client,
+    scope: Scope,
+    launch: &Launch,
+    around: &Surroundings,
+) -> Result<Vec<Change>, Obstacle> {
+    let mut changes = Vec::new();
+    for (index, file) in files_of(client, scope).iter().enumerate() {
+        let path = place(file, around)?;
+        let before = read(&path)?;
+        let kinds = kinds(client, file, before.as_deref(), around);
+        let entries: Vec<Entry> = kinds.iter().map(|kind| kind.entry(launch)).collect();
+        let set = |text: String, entry: &Entry| file.format.set(&text, entry);
+        let text = before.as_deref().unwrap_or(file.seed).to_string();
+        let after = entries.iter().try_fold(text, set).map_err(|Unsupported(why)| {
+            let snippets: Vec<_> = entries.iter().map(|it| file.format.snippet(it)).collect();
+            Obstacle::ByHand { path: path.clone(), why, snippet: snippets.join("\n") }
+        })?;
+        if before.as_ref() == Some(&after) {
+            continue;
+        }
+        // A client's command concerns its first file.
+        let own = client.command.as_ref().filter(|own| {
+            index == 0
+                && (scope == Scope::User || own.has_project)
+                && around.on_path(own.add[0]).is_some()
+        });
+        let command = own.map(|own| command::filled(own.add, scope, launch, &entries));
+        let (format, after, kind) = (file.format, Some(after), Kind::Install);
+        changes.push(Change { path, before, after, command, format, entries, kind });
+    }
+    Ok(changes)
+}
+
+/// Returns the changes that remove recto from a client.
+pub fn uninstall(
+    client: &Client,
+    scope: Scope,
+    launch: &Launch,
+    around: &Surroundings,
+) -> Result<Vec<Change>, Obstacle> {
+    let mut changes = Vec::new();
+    for (index, file) in files_of(client, scope).iter().enumerate() {
+        let entries: Vec<Entry> = file.entries.iter().map(|kind| kind.entry(launch)).collect();
+        for path in around.paths(file) {
+            let path = files::target(&path);
+            let Some(before) = read(&path)? else { continue };
+            let record = records::find(&around.records(), &path);
+            let record = record.filter(|record| record.after == before.as_bytes());
+            let (after, kind) = match record {
+                Some(record) => {
+                    let restored = record.before.map(|(bytes, _)| String::from_utf8(bytes));
+                    let restored = restored.transpose();
+                    let error = |_| Obstacle::Failed("the backup is not UTF-8".into());
+                    (restored.map_err(error)?, Kind::Restore)
+                }
+                None => {
+                    let after = removed(file, &before, &entries)
+                        .map_err(|why| Obstacle::Failed(format!("{}: {why}", path.display())))?;
+                    if after.as_ref() == Some(&before) {
+                        continue;
+                    }
+                    (after, Kind::RemoveEntry)
+                }
+            };
+            let own = client.command.as_ref().filter(|own| {
+                index == 0 && scope == Scope::User && around.on_path(own.add[0]).is_some()
+            });
+            let own = own.and_then(|own| own.remove).filter(|_| kind == Kind::RemoveEntry);
+            let command = own.map(|words| command::filled(words, scope, launch, &entries));
+            let (format, before, entries) = (file.format, Some(before), entries.clone());
+            changes.push(Change { path, before, after, command, format, entries, kind });
+        }
+    }
+    Ok(changes)
+}
+
+/// Returns a file without the entries; `None` if nothing but the frame that recto wrote remains.
+fn removed(
+    file: &ConfigFile,
+    before: &str,
+    entries: &[Entry],
+) -> Result<Option<String>, Unsupported> {
+    let remove = |text: String, entry: &Entry| file.format.remove(&text, entry);
+    let after = entries.iter().try_fold(before.to_string(), remove)?;
+    let has_frame = !file.seed.is_empty() && after != before;
+    let is_frame = has_frame && after == format!("{}{}: []\n", file.seed, entries[0].path[0]);
+    Ok((!is_frame).then_some(after))
+}
+
+/// Chooses the path of a file: one that has an entry, one that exists, or the last.
+fn place(file: &ConfigFile, around: &Surroundings) -> Result<PathBuf, Obstacle> {
+    let paths = around.paths(file);
+    let configured = |path: &&PathBuf| is_configured(file, path);
+    let chosen = paths.iter().find(configured);
+    let chosen = chosen.or_else(|| paths.iter().find(|path| path.exists())).or(paths.last());
+    match chosen {
+        Some(path) => Ok(files::target(path)),
+        None => Err(Obstacle::Failed("the place of its settings is unknown".into())),
+    }
+}
+
+fn is_configured(file: &ConfigFile, path: &Path) -> bool {
+    let text = files::read(path).ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok());
+    text.is_some_and(|text| file.entries.iter().any(|kind| found(file, kind, &text).is_some()))
+}
+
+/// Returns an entry that a file has.
+pub fn found(file: &ConfigFile, kind: &EntryKind, text: &str) -> Option<Value> {
+    let probe = Entry { path: kind.path, content: super::format::Content::Object(Value::Null) };
+    file.format.get(text, &probe).ok().flatten()
+}
+
+fn read(path: &Path) -> Result<Option<String>, Obstacle> {
+    let bytes = files::read(path).map_err(Obstacle::Failed)?;
+    let text = bytes.map(String::from_utf8).transpose();
+    text.map_err(|_| Obstacle::Failed(format!("{} is not UTF-8", path.display())))
+}
+
+/// Returns the entries to write: opencode has another place for them since version 2.
+fn kinds(
+    client: &Client,
+    file: &ConfigFile,
+    text: Option<&str>,
+    around: &Surroundings,
+) -> Vec<EntryKind> {
+    let is_opencode = |kind: &EntryKind| matches!(kind.form, Form::Opencode(_));
+    if !file.entries.iter().any(is_opencode) {
+        return file.entries.to_vec();
+    }
+    let servers = text.and_then(|text| super::json::get(text, &["mcp"]).ok().flatten());
+    let servers = servers.as_ref().and_then(Value::as_object);
+    let is_server = |value: &Value| value.get("type").is_some_and(Value::is_string);
+    let major = match servers {
+        Some(servers) if servers.values().any(is_server) => 1,
+        Some(servers) if servers.get("servers").is_some_and(Value::is_object) => 2,
+        _ => {
+            let program = client.programs.iter().find_map(|program| around.on_path(program));
+            program.and_then(|program| command::major_version(&program)).unwrap_or(1).clamp(1, 2)
+        }
+    };
+    let is_wanted = |kind: &&EntryKind| kind.form == Form::Opencode(major);
+    file.entries.iter().filter(is_wanted).copied().collect()
+}
+
+/// What happened to a file.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// The backup, if a file was changed.
+    pub backup: Option<PathBuf>,
+    /// Why recto did not use what the client's command did.
+    pub note: Option<String>,
+}
+
+impl Change {
+    /// Makes the change. A client's command runs first; what it did is kept if it changed nothing
+    /// but the entry.
+    pub fn apply(&self, around: &Surroundings) -> Result<Applied, String> {
+        let records = around.records();
+        let record = records::find(&records, &self.path);
+        match self.kind {
+            Kind::Install => self.add(around, record),
+            Kind::Restore => {
+                let record = record.ok_or("the backup was removed meanwhile")?;
+                let before = self.before.as_deref().unwrap_or_default().as_bytes();
+                match (&self.after, &record.before) {
+                    (Some(after), Some((_, mode))) => {
+                        files::write(&self.path, Some(before), after.as_bytes())?;
+                        files::set_mode(&self.path, *mode)?;
+                    }
+                    _ => files::remove(&self.path, before, &record.new_dirs)?,
+                }
+                record.remove().map_err(|error| error.to_string())?;
+                Ok(Applied::default())
+            }
+            Kind::RemoveEntry => {
+                let note = self.remove_entry(around)?;
+                if let Some(record) = record {
+                    record.remove().map_err(|error| error.to_string())?;
+                }
+                Ok(Applied { backup: None, note })
+            }
+        }
+    }
+
+    fn add(
+        &self,
+        around: &Surroundings,
+        record: Option<records::Record>,
+    ) -> Result<Applied, String> {
+        let before = self.before.as_deref().map(str::as_bytes);
+        let mode = files::mode(&self.path);
+        let dirs = missing_dirs(&self.path);
+        let wanted = self.after.as_deref().unwrap_or_default();
+        let (mut now, mut after, mut note) = (self.before.clone(), wanted.to_string(), None);
+        if let Some(command) = &self.command {
+            note = command::run(command, around).err();
+            now = read(&self.path).map_err(|_| "the client's command failed")?;
+            match self.accepted(now.as_deref().filter(|_| note.is_none())) {
+                Ok(accepted) => after = accepted,
+                Err(why) => note = note.or(Some(why)),
+            }
+        }
+        // What the file was before recto changed it first, unless the user changed it since.
+        let first = record.filter(|record| Some(record.after.as_slice()) == before);
+        let dirs = first.as_ref().map_or(dirs, |record| record.new_dirs.clone());
+        let original = match &first {
+            Some(record) => record.before.clone(),
+            None => {
+                let clean = self.before.as_ref().map(|text| self.without_entries(text));
+                clean.map(|text| (text.into_bytes(), mode.unwrap_or(0o600)))
+            }
+        };
+        let original = original.as_ref().map(|(bytes, mode)| (bytes.as_slice(), *mode));
+        let records = around.records();
+        let backup = records::save(&records, &self.path, original, after.as_bytes(), &dirs)
+            .map_err(|error| format!("cannot write the backup: {error}"))?;
+        if now.as_ref() != Some(&after) {
+            files::write(&self.path, now.as_deref().map(str::as_bytes), after.as_bytes())?;
+            if let Some(mode) = mode.filter(|mode| files::mode(&self.path) != Some(*mode)) {
+                files::set_mode(&self.path, mode)?;
+            }
+        }
+        Ok(Applied { backup, note })
+    }
+
+    /// Returns the text that a client's command wrote, with the keys that it cannot set. Fails if
+    /// the command changed anything else, such as comments or line endings.
+    fn accepted(&self, now: Option<&str>) -> Result<String, String> {
+        let now = now.ok_or("the client's command failed")?;
+        let set = |text: String, entry: &Entry| self.format.set(&text, entry);
+        let complete = self.entries.iter().try_fold(now.to_string(), set);
+        let complete = complete.map_err(|why| why.to_string())?;
+        let before = self.before.as_deref().unwrap_or_default();
+        let is_state = self.is_state();
+        if before.is_empty() || is_state || self.without_entries(now) == before {
+            return Ok(complete);
+        }
+        Err("the client's command changed other lines, so recto wrote only the entry".into())
+    }
+
+    /// Whether the client keeps other things in the file that it changes while it runs.
+    fn is_state(&self) -> bool {
+        self.path.file_name().is_some_and(|name| name == ".claude.json")
+    }
+
+    fn remove_entry(&self, around: &Surroundings) -> Result<Option<String>, String> {
+        let before = self.before.as_deref().unwrap_or_default();
+        let mut now = before.to_string();
+        let mut note = None;
+        if let Some(command) = &self.command {
+            note = command::run(command, around).err();
+            now = read(&self.path).ok().flatten().ok_or("the client's command failed")?;
+        }
+        let after = match (&self.after, now == before) {
+            (after, true) => after.clone(),
+            (_, false) => Some(self.without_entries(&now)),
+        };
+        match after {
+            None => files::remove(&self.path, now.as_bytes(), &[])?,
+            Some(after) if after == now => {}
+            Some(after) => {
+                files::write(&self.path, Some(now.as_bytes()), after.as_bytes())?;
+            }
+        }
+        Ok(note)
+    }
+
+    fn without_entries(&self, text: &str) -> String {
+        let remove = |text: String, entry: &Entry| self.format.remove(&text, entry);
+        self.entries.iter().try_fold(text.to_string(), remove).unwrap_or_else(|_| text.to_string())
+    }
+}
+
+fn missing_dirs(path: &Path) -> Vec<PathBuf> {
+    let missing = path.ancestors().skip(1).take_while(|it| !it.exists());
+    let mut missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
+    missing.reverse();
+    missing
+}

@@ -1,0 +1,108 @@
+//! Reads what clients are configured to start, and starts it.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use rmcp::ServiceExt;
+use serde_json::Value;
+use tokio::process::Command;
+
+use super::client::{Client, Form};
+use super::files;
+use super::places::{Scope, Surroundings};
+use super::plan;
+
+/// A busy machine takes longer to start a program than the program takes to answer.
+const MAX_TIME: Duration = Duration::from_secs(20);
+
+/// An entry in the settings of a client.
+pub struct Configured {
+    /// The file.
+    pub path: PathBuf,
+    /// Whose settings these are.
+    pub scope: Scope,
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Whether it is an ACP agent and not an MCP server.
+    pub is_agent: bool,
+}
+
+/// Returns recto's entries in the settings of a client.
+pub fn configured(client: &Client, around: &Surroundings) -> Vec<Configured> {
+    let mut entries = Vec::new();
+    for scope in [Scope::User, Scope::Project] {
+        for file in plan::files_of(client, scope) {
+            for path in around.paths(file) {
+                let text = files::read(&path).ok().flatten();
+                let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
+                let Some(text) = text else { continue };
+                for kind in file.entries.iter().filter(|kind| kind.form != Form::ReadingRules) {
+                    let Some(value) = plan::found(file, kind, &text) else { continue };
+                    let words = words(&value);
+                    let Some((program, arguments)) = words.split_first() else { continue };
+                    let (program, arguments) = (program.clone(), arguments.to_vec());
+                    let is_agent = matches!(kind.form, Form::Agent(_));
+                    let path = path.clone();
+                    entries.push(Configured { path, scope, program, arguments, is_agent });
+                }
+            }
+        }
+    }
+    entries
+}
+
+/// Returns the program and the arguments of an entry.
+fn words(entry: &Value) -> Vec<String> {
+    let strings = |value: &Value| match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().filter_map(|it| Some(it.as_str()?.into())).collect(),
+        _ => Vec::new(),
+    };
+    ["command", "cmd", "args"].iter().flat_map(|key| strings(&entry[key])).collect()
+}
+
+/// Starts what is configured, in a directory, and returns how it answers.
+pub fn start(entry: &Configured, dir: &Path) -> Result<String, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let answer = async {
+        let answer = if entry.is_agent { version(entry).await } else { n_tools(entry, dir).await };
+        answer.map_err(|error| error.to_string())
+    };
+    runtime.block_on(async {
+        let in_time = tokio::time::timeout(MAX_TIME, answer).await;
+        in_time.unwrap_or_else(|_| Err(format!("no answer within {} s", MAX_TIME.as_secs())))
+    })
+}
+
+type Answer = Result<String, Box<dyn std::error::Error>>;
+
+async fn n_tools(entry: &Configured, dir: &Path) -> Answer {
+    let place = dir.display().to_string();
+    let arguments = entry.arguments.iter().map(|it| it.replace("${workspaceFolder}", &place));
+    let mut server = Command::new(&entry.program)
+        .args(arguments)
+        .current_dir(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()?;
+    let pipes = server.stdout.take().zip(server.stdin.take()).ok_or("the server has no pipes")?;
+    let service = ().serve(pipes).await?;
+    let tools = service.list_all_tools().await?;
+    Ok(format!("answers with {} tools", tools.len()))
+}
+
+/// An agent may need a login or a download, so only the program is started.
+async fn version(entry: &Configured) -> Answer {
+    let mut command = Command::new(&entry.program);
+    let output = command.arg("--version").stdin(Stdio::null()).kill_on_drop(true).output().await?;
+    match output.status.success() {
+        true => Ok(format!("is {}", String::from_utf8_lossy(&output.stdout).trim())),
+        false => Err(output.status.to_string().into()),
+    }
+}

@@ -1,0 +1,207 @@
+//! The journal through the built binary: what calls record, and the commands that show and undo it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::client::{Actual, recto};
+use crate::test_dir::Session;
+
+/// A directory to serve, and a state directory.
+struct Fixture {
+    _folder: tempfile::TempDir,
+    root: PathBuf,
+    state: PathBuf,
+}
+
+fn fixture() -> Fixture {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap();
+    let (root, state) = (path.join("root"), path.join("state"));
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("f.txt"), "a\nb\nc\nd\n").unwrap();
+    Fixture { _folder: folder, root, state }
+}
+
+impl Fixture {
+    /// Runs a command, and returns its stdout, its stderr and its exit status.
+    fn run(&self, arguments: &[&str]) -> (String, String, i32) {
+        let mut command = recto();
+        command.args(arguments).current_dir(&self.root).env("RECTO_STATE_DIR", &self.state);
+        let output = command.output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(output.stderr), output.status.code().unwrap())
+    }
+
+    fn ok(&self, arguments: &[&str]) -> String {
+        let (stdout, stderr, status) = self.run(arguments);
+        assert_eq!(status, 0, "{stdout}{stderr}");
+        stdout
+    }
+
+    fn edit(&self, old: &str, new: &str) {
+        let (old, new) = (format!("old_string={old}"), format!("new_string={new}"));
+        self.ok(&["call", "edit_text_file", "path=f.txt", &old, &new]);
+    }
+
+    fn serve(&self, options: &[&str]) -> Session {
+        let mut command = recto();
+        command.arg("serve").arg(&self.root).args(options).env("RECTO_STATE_DIR", &self.state);
+        Session::start_command(command.into())
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.root.join("f.txt")).unwrap()
+    }
+
+    fn log(&self) -> Vec<Value> {
+        let lines = self.ok(&["log", "--json"]);
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+fn notes(actual: &Actual) -> Vec<String> {
+    let Actual::Answer { structured, .. } = actual else { panic!("{actual:?}") };
+    let notes = structured["notes"].as_array().cloned().unwrap_or_default();
+    notes.iter().map(|note| note.as_str().unwrap().to_string()).collect()
+}
+
+#[test]
+fn a_served_change_is_recorded_with_its_client_and_undone() {
+    let fixture = fixture();
+    let session = fixture.serve(&[]);
+    let path = fixture.root.join("f.txt");
+    let edit = json!({"path": path, "old_string": "b", "new_string": "B"});
+    assert_eq!(notes(&session.call("edit_text_file", edit)), [""; 0]);
+    fs::write(&path, fixture.text().replace('d', "by the user")).unwrap();
+    // The server stores the content before its first change after it has answered.
+    let start = Instant::now();
+    while fixture.run(&["undo", "--last", "--dry-run"]).2 != 0 {
+        assert!(start.elapsed() < Duration::from_secs(20));
+    }
+    fixture.ok(&["undo", "--last"]);
+    assert_eq!(fixture.text(), "a\nb\nc\nby the user\n");
+    let log = fixture.log();
+    let kinds: Vec<_> = log.iter().map(|change| change["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["undo", "foreign", "edit"]);
+    assert_eq!(log[2]["undone_by"], log[0]["id"]);
+    assert_ne!(log[2]["client"], "");
+    assert!(log[2]["session"].as_str().unwrap().starts_with("serve-"));
+    // The agent that is editing notices.
+    let edit = json!({"path": path, "content": "overwritten"});
+    let Actual::Error { code, .. } = session.call("write_text_file", edit) else { panic!() };
+    assert_eq!(code, -32013);
+    let id = log[0]["id"].to_string();
+    fixture.ok(&["undo", &id]);
+    assert_eq!(fixture.text(), "a\nB\nc\nby the user\n");
+}
+
+#[test]
+fn a_rejected_undo_names_the_change_in_the_way_and_changes_nothing() {
+    let fixture = fixture();
+    fixture.edit("b", "first");
+    fixture.edit("first", "second");
+    let (_, stderr, status) = fixture.run(&["undo", "1"]);
+    assert_eq!(status, 1);
+    for part in ["change 2 by recto call", "-first", "+second", "Nothing was changed."] {
+        assert!(stderr.contains(part), "{stderr}");
+    }
+    assert_eq!(fixture.text(), "a\nsecond\nc\nd\n");
+    let diff = fixture.ok(&["undo", "1", "--with-dependents", "--dry-run"]);
+    assert!(diff.contains("-second\n+b\n"), "{diff}");
+    assert_eq!(fixture.text(), "a\nsecond\nc\nd\n");
+    fixture.ok(&["undo", "1", "--with-dependents"]);
+    assert_eq!(fixture.text(), "a\nb\nc\nd\n");
+    let (_, stderr, status) = fixture.run(&["undo", "2"]);
+    assert!(status == 1 && stderr.contains("change 3 has undone it already"), "{stderr}");
+}
+
+#[test]
+fn created_and_removed_files_are_undone() {
+    let fixture = fixture();
+    fixture.ok(&["call", "file_create", "path=new/x.txt", "content=hello"]);
+    let path = fixture.root.join("f.txt");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let read = fixture.ok(&["call", "text_read", "path=f.txt", "--json"]);
+    let hash = serde_json::from_str::<Value>(&read).unwrap()["hash"].as_str().unwrap().to_string();
+    fixture.ok(&["call", "file_remove", "path=f.txt", &format!("hash={hash}")]);
+    fixture.ok(&["undo", "1", "2"]);
+    assert!(!fixture.root.join("new/x.txt").exists());
+    assert_eq!(fixture.text(), "a\nb\nc\nd\n");
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+}
+
+#[test]
+fn files_outside_the_root_and_behind_new_links_are_rejected() {
+    let fixture = fixture();
+    fs::create_dir(fixture.root.join("sub")).unwrap();
+    fs::write(fixture.root.join("sub/x"), "a\n").unwrap();
+    fixture.ok(&["call", "edit_text_file", "path=sub/x", "old_string=a", "new_string=b"]);
+    fs::rename(fixture.root.join("sub"), fixture.root.join("moved")).unwrap();
+    std::os::unix::fs::symlink("moved", fixture.root.join("sub")).unwrap();
+    let (_, stderr, status) = fixture.run(&["undo", "1"]);
+    assert!(status == 1 && stderr.contains("a link now leads elsewhere"), "{stderr}");
+    let (_, stderr, status) = fixture.run(&["undo", "1", "--root", "/var"]);
+    assert!(status == 1 && stderr.contains("outside /var"), "{stderr}");
+}
+
+#[test]
+fn show_and_diff_print_what_changed() {
+    let fixture = fixture();
+    fixture.edit("b", "B");
+    fixture.edit("d", "D");
+    let shown = fixture.ok(&["show", "1"]);
+    assert!(shown.starts_with("change 1\nedit f.txt\nby recto call"), "{shown}");
+    assert!(shown.contains("--- a/f.txt\n+++ b/f.txt\n@@ -1,4 +1,4 @@\n a\n-b\n+B\n"), "{shown}");
+    let diff = fixture.ok(&["diff", "0..2"]);
+    assert!(diff.contains("-b\n+B\n c\n-d\n+D\n"), "{diff}");
+    assert_eq!(fixture.run(&["show", "99"]).2, 2);
+}
+
+#[test]
+fn without_a_usable_journal_the_answer_says_so() {
+    let fixture = fixture();
+    fs::write(&fixture.state, "a file").unwrap();
+    let path = fixture.root.join("f.txt");
+    let edit = json!({"path": path, "old_string": "b", "new_string": "B"});
+    let answer = fixture.serve(&[]).call("edit_text_file", edit.clone());
+    let note = "not recorded in the journal; recto undo cannot undo this change";
+    assert_eq!(notes(&answer), [note]);
+    assert_eq!(fixture.text(), "a\nB\nc\nd\n");
+    let edit = json!({"path": path, "old_string": "B", "new_string": "C"});
+    let rejected = fixture.serve(&["--journal", "required"]).call("edit_text_file", edit.clone());
+    let Actual::Error { code, hint, .. } = rejected else { panic!("{rejected:?}") };
+    assert_eq!(code, -32002);
+    assert!(hint.unwrap().contains("--journal required"));
+    assert_eq!(notes(&fixture.serve(&["--journal", "off"]).call("edit_text_file", edit)), [""; 0]);
+    let (report, _, status) = fixture.run(&["doctor", "--no-landlock"]);
+    assert_eq!(status, 1);
+    assert!(report.contains("it exists, but is not a state directory of recto"), "{report}");
+}
+
+#[test]
+fn the_state_directory_is_hidden_from_every_tool() {
+    let mut fixture = fixture();
+    fixture.state = fixture.root.join("state");
+    fixture.edit("b", "B");
+    let session = fixture.serve(&[]);
+    let Actual::Answer { structured, .. } = session.call("ListFiles", json!({"pattern": "**"}))
+    else {
+        panic!();
+    };
+    assert!(!structured.to_string().contains("journal"), "{structured}");
+    for name in ["state/journal.db", "state/.recto-state", "state/new.txt"] {
+        let path = fixture.root.join(name);
+        let read = session.call("read_text_file", json!({"path": path}));
+        let Actual::Error { code, .. } = read else { panic!("{read:?}") };
+        assert_eq!(code, -32002, "{name}");
+    }
+    assert!(is_private(&fixture.state));
+}
+
+fn is_private(dir: &Path) -> bool {
+    dir.metadata().unwrap().permissions().mode() & 0o777 == 0o700
+}

@@ -1,0 +1,118 @@
+//! The memory of all calls together, and calls that wait: other calls are answered meanwhile.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+const MEBIBYTE: usize = 1 << 20;
+
+fn send_call(server: &mut Server, tool: &str, arguments: Value) -> u64 {
+    let id = server.new_id();
+    let params = json!({"name": tool, "arguments": arguments});
+    server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    id
+}
+
+/// Returns the code of each call's error, or 0.
+fn codes(server: &mut Server, ids: &[u64]) -> Vec<i64> {
+    let mut codes = HashMap::new();
+    while codes.len() < ids.len() {
+        let answer = server.next().expect("the server exited");
+        let code = answer["result"]["_meta"]["error"]["code"].as_i64().unwrap_or(0);
+        codes.insert(answer["id"].as_u64().unwrap(), code);
+    }
+    ids.iter().map(|id| codes[id]).collect()
+}
+
+/// Makes the same call several times at once.
+fn check(server: &mut Server, tool: &str, arguments: Value, n_calls: usize, code: i64) {
+    let ids: Vec<u64> = (0..n_calls).map(|_| send_call(server, tool, arguments.clone())).collect();
+    assert_eq!(codes(server, &ids), vec![code; n_calls], "{tool}");
+}
+
+fn check_peak(server: &Server, n_mebibytes: usize) {
+    let peak = server.most_resident_bytes() / MEBIBYTE;
+    assert!(peak < n_mebibytes, "{peak} MiB");
+}
+
+#[test]
+fn a_large_file_without_text_is_hashed_and_not_loaded() {
+    let mut server = Server::ready(&[]);
+    let path = server.spelled("sparse.bin");
+    File::create(&path).unwrap().set_len(300 * MEBIBYTE as u64).unwrap();
+    let hash = "000000000000";
+    for (tool, arguments, code) in [
+        ("file_remove", json!({"path": path, "hash": hash}), -32013),
+        ("write_text_file", json!({"path": path, "content": "x", "dry_run": true}), -32019),
+        ("edit_text_file", json!({"path": path, "old_string": "a", "new_string": "b"}), -32004),
+        ("text_append", json!({"path": path, "hash": hash, "content": "x"}), -32004),
+    ] {
+        check(&mut server, tool, arguments, 3, code);
+    }
+    check_peak(&server, 100);
+    // With the hash from the error, it can be removed.
+    let edit = json!({"path": path, "old_string": "a", "new_string": "b"});
+    let error = server.call("edit_text_file", edit)["result"].to_string();
+    let (_, hash) = error.split_once("hash is ").unwrap();
+    let removal = json!({"path": path, "hash": hash[..12]});
+    check(&mut server, "file_remove", removal, 1, 0);
+    check_peak(&server, 100);
+}
+
+#[test]
+fn large_edits_of_large_files_run_one_at_a_time() {
+    let mut server = Server::ready(&[]);
+    let text = "x".repeat(99) + "\n";
+    let text = text.repeat(40 * MEBIBYTE / 100) + "only once\n";
+    let mut ids = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        std::fs::create_dir(server.path(name)).unwrap();
+        std::fs::write(server.path(name).join("large.txt"), &text).unwrap();
+    }
+    for name in ["a", "b", "c", "d"] {
+        let path = server.spelled(&format!("{name}/large.txt"));
+        let edit = json!({"path": path, "old_string": "only once", "new_string": "twice",
+            "dry_run": true});
+        ids.push(send_call(&mut server, "edit_text_file", edit));
+    }
+    assert_eq!(codes(&mut server, &ids), [0; 4]);
+    // Each needs three times 40 MiB.
+    check_peak(&server, 230);
+}
+
+#[test]
+fn a_table_that_needs_too_much_memory_is_rejected() {
+    let mut server = Server::ready(&[]);
+    let line = ",".repeat(3_000_000) + "\n";
+    std::fs::write(server.path("wide.csv"), line.repeat(2)).unwrap();
+    check(&mut server, "ReadAsTable", json!({"file_path": "wide.csv"}), 4, -32019);
+    check_peak(&server, 150);
+}
+
+#[test]
+fn calls_are_answered_while_others_wait_for_a_lock() {
+    let mut server = Server::ready(&[]);
+    let folder = server.path("locked");
+    std::fs::create_dir(&folder).unwrap();
+    let lock = File::open(&folder).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    let write = json!({"path": folder.join("a.txt"), "content": "text\n"});
+    let waiting: Vec<u64> =
+        (0..20).map(|_| send_call(&mut server, "write_text_file", write.clone())).collect();
+    let start = Instant::now();
+    let read = json!({"path": server.spelled("inside.txt")});
+    let elsewhere = json!({"path": server.spelled("b.txt"), "content": "text\n"});
+    let calls = [
+        send_call(&mut server, "read_text_file", read),
+        send_call(&mut server, "write_text_file", elsewhere),
+    ];
+    assert_eq!(codes(&mut server, &calls), [0; 2]);
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    drop(lock);
+    assert_eq!(codes(&mut server, &waiting), [0; 20]);
+}
