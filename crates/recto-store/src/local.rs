@@ -6,6 +6,7 @@
 
 pub mod abilities;
 mod bulk;
+mod change_memory;
 mod content;
 pub(crate) mod editor_hold;
 mod excerpt;

@@ -20,22 +20,11 @@ use super::sys;
 use crate::context::{Access, Context};
 use crate::error::{Denial, Error, Result, SizeLimit};
 use crate::limits;
-use crate::memory_budget::FREE;
 use crate::path::AbsPath;
 use crate::{
     Excerpt, ExcerptSnapshot, HeldFile, Hold, Removal, Remove, Removed, RemovedContent, Replace,
     ReplaceExcerpt, Slot, Snapshot, Where, Whole, WriteError, Written,
 };
-
-/// How often the bytes of a file exist in memory while it is changed: as they were, as the new text,
-/// encoded, and compared.
-const CHANGED_COPIES: u64 = 4;
-
-/// The same for a file in another encoding than UTF-8, whose text exists too.
-const DECODED_COPIES: u64 = 6;
-
-/// The memory up to which a change reserves as much as any encoding needs.
-const LITTLE: u64 = 16 << 20;
 
 /// The number of bytes from which the encoding of a large file is detected.
 const SNIFFED: usize = 256 << 10;
@@ -368,24 +357,7 @@ impl LockedPath<'_> {
         Err(Error::BinaryFile { verb: "edit", path: self.path.to_string(), hash })
     }
 
-    /// Reserves memory for a file that is decoded to be changed.
-    fn keep_memory_to_decode(&self, file: &OpenFile) -> Result<()> {
-        let n_bytes = file.status.size;
-        if n_bytes * DECODED_COPIES <= FREE as u64 {
-            return Ok(());
-        }
-        // For a small file, more memory than needed costs less than a second look at it.
-        let is_utf8 = n_bytes * DECODED_COPIES > LITTLE
-            && matches!(
-                Encoding::sniff(&self.head(file)?),
-                None | Some(Encoding::Utf8 | Encoding::Utf8Bom)
-            );
-        let n_copies = if is_utf8 { CHANGED_COPIES } else { DECODED_COPIES };
-        let kept = self.context.keep_memory(n_bytes * n_copies);
-        kept.map_err(|reason| reason.for_file(&self.path, n_bytes))
-    }
-
-    fn head(&self, file: &OpenFile) -> Result<Vec<u8>> {
+    pub fn head(&self, file: &OpenFile) -> Result<Vec<u8>> {
         file.bytes_at(&self.path, SNIFFED, 0)
     }
 
@@ -465,29 +437,6 @@ impl LockedPath<'_> {
             Ok(()) | Err(SysError::NOENT) => Ok(()),
             Err(errno) => Err(sys::error(errno, &self.path, 0)),
         }
-    }
-}
-
-impl LocalStore {
-    /// Reserves memory for a file that is about to be changed or removed.
-    fn keep_memory_to_change(
-        &self,
-        location: &Location,
-        purpose: Purpose,
-        path: &AbsPath,
-        context: &Context,
-    ) -> Result<()> {
-        if location.kind != Some(FileKind::File) {
-            return Ok(());
-        }
-        let status = recto_platform::status_at(&location.dir, &location.name);
-        let n_bytes = status.map_or(0, |status| status.size);
-        let n_needed = match purpose {
-            Purpose::Remove if n_bytes > limits::WHOLE_FILE => 0,
-            Purpose::Change if n_bytes > self.max_whole_change => limits::EXCERPT * CHANGED_COPIES,
-            _ => n_bytes * CHANGED_COPIES,
-        };
-        context.keep_memory(n_needed).map_err(|reason| reason.for_file(path, n_bytes))
     }
 }
 
