@@ -70,6 +70,7 @@ pub struct Calls {
     delivery: Delivery,
     versions: Arc<Versions>,
     seen: Arc<Seen>,
+    has_session: bool,
     witness: Option<Arc<dyn Witness>>,
 }
 
@@ -83,8 +84,19 @@ impl Calls {
         delivery: Delivery,
     ) -> Calls {
         let (versions, seen, witness) = (Arc::default(), Arc::default(), None);
-        let more_roots = Arc::default();
-        Calls { store, revisions, served, root, more_roots, delivery, versions, seen, witness }
+        let (more_roots, has_session) = (Arc::default(), true);
+        Calls {
+            store,
+            revisions,
+            served,
+            root,
+            more_roots,
+            delivery,
+            versions,
+            seen,
+            has_session,
+            witness,
+        }
     }
 
     /// Returns the same with more roots, which relative patterns also cover.
@@ -100,6 +112,22 @@ impl Calls {
     /// Returns the same for a client that gets its answers in another way.
     pub fn for_client(&self, names: Names, delivery: Delivery) -> Calls {
         Calls { served: self.served.spelled(names), delivery, ..self.clone() }
+    }
+
+    /// Returns the same for another session, which has not seen any file yet.
+    pub fn for_new_session(&self) -> Calls {
+        Calls { seen: Arc::default(), ..self.clone() }
+    }
+
+    /// Returns the same for calls without a session: nothing is known about what the caller has
+    /// seen, so overwriting a file needs its version.
+    pub fn without_session(&self) -> Calls {
+        Calls { has_session: false, ..self.for_new_session() }
+    }
+
+    /// Returns the same with only the tools that do not modify files.
+    pub fn read_only(self) -> Calls {
+        Calls { served: self.served.read_only(), ..self }
     }
 
     /// Returns the served tools.
@@ -267,6 +295,7 @@ impl Calls {
             delivery: self.delivery,
             versions,
             seen: &self.seen,
+            has_session: self.has_session,
             served: &self.served,
         };
         let path = subject(&arguments).map(String::from);

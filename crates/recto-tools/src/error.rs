@@ -115,6 +115,11 @@ pub enum Error {
     #[error("File changed since this session last read or wrote it: {}", Quoted(path))]
     Unseen { path: String, seen: Digest, changed: Option<ChangedText> },
 
+    /// A whole file is to be overwritten by a call that neither names its version nor belongs to a
+    /// session. Nothing here contains the current hash.
+    #[error("Overwriting an existing file needs expected_hash here: {}", Quoted(path))]
+    Unversioned { path: String },
+
     /// The call did not end in time and may still take effect.
     #[error("Outcome unknown: the call did not end in time")]
     OutcomeUnknown,
@@ -158,7 +163,7 @@ impl Error {
             | Error::NothingToOverwrite { .. } => -32001,
             Error::FolderToList { .. } => -32003,
             Error::NotATable { .. } | Error::BrokenTable { .. } => -32004,
-            Error::Stale { .. } | Error::Unseen { .. } => -32013,
+            Error::Stale { .. } | Error::Unseen { .. } | Error::Unversioned { .. } => -32013,
             Error::Hanging => -32017,
             Error::OutcomeUnknown => -32018,
             Error::Internal { .. } => -32603,

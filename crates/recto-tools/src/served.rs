@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::tools::{self, Tool};
+use crate::tools::{self, Effect, Tool};
 
 /// The spelling of tool names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,6 +48,12 @@ impl Served {
     /// Offers the same tools under names spelled this way.
     pub fn spelled(&self, names: Names) -> Served {
         Served { tools: self.tools.clone(), names }
+    }
+
+    /// Offers only the tools that do not modify files.
+    pub fn read_only(&self) -> Served {
+        let reads = |tool: &&&'static Tool| tool.effect() == Effect::Reads;
+        Served { tools: self.tools.iter().filter(reads).copied().collect(), names: self.names }
     }
 
     /// Returns the offered tools in the order of their listing.

@@ -206,6 +206,8 @@ pub struct Env<'a, S: ?Sized> {
     pub versions: &'a Versions,
     /// The versions that the session has last seen.
     pub seen: &'a Seen,
+    /// Whether what the caller has seen is recorded at all.
+    pub has_session: bool,
     /// The tools that an answer may name.
     pub served: &'a Served,
 }
@@ -240,9 +242,20 @@ pub type WriteEnv<'a> = Env<'a, dyn WriteStore + 'a>;
 impl<'a> WriteEnv<'a> {
     /// Returns the same environment without the ability to write.
     fn to_read(&self) -> ReadEnv<'a> {
-        let Env { store, revisions, context, root, more_roots, delivery, versions, seen, served } =
-            *self;
-        Env { store, revisions, context, root, more_roots, delivery, versions, seen, served }
+        let &Env { store, revisions, context, root, more_roots, .. } = self;
+        let &Env { delivery, versions, seen, has_session, served, .. } = self;
+        Env {
+            store,
+            revisions,
+            context,
+            root,
+            more_roots,
+            delivery,
+            versions,
+            seen,
+            has_session,
+            served,
+        }
     }
 }
 

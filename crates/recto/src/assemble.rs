@@ -1,11 +1,13 @@
 //! Builds what a command needs from its options: stores, git revisions, Landlock rules, calls.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use recto_journal::StateDir;
 use recto_store::editor::Editor;
 use recto_store::local::Options;
-use recto_store::{GitRevisions, LocalStore, Workspace, WriteStore};
+use recto_store::path::AbsPath;
+use recto_store::{Context, GitRevisions, LocalStore, Store, Workspace, WriteStore};
 use recto_tools::Served;
 use recto_tools::call::{Calls, Witness};
 use recto_tools::tools::Effect;
@@ -62,6 +64,28 @@ pub fn allowed_paths(config: &Config) -> Result<AllowedPaths, String> {
 pub fn open(config: &Config, journal: &OpenJournal) -> Result<Calls, String> {
     let store = open_recorded(config, journal)?;
     calls(config, store.clone(), store)
+}
+
+/// Like [`open`], for directories inside the roots only. Patterns of hidden paths still start from
+/// the roots.
+pub fn open_part(
+    config: &Config,
+    journal: &OpenJournal,
+    parts: &[PathBuf],
+) -> Result<Calls, String> {
+    let whole = open_disk(config)?;
+    for part in parts {
+        let real = part.canonicalize().map_err(|error| format!("{}: {error}", part.display()))?;
+        let path = AbsPath::of(real.clone(), real.display().to_string());
+        let is_inside = whole.roots().contains(&real)
+            // Not for a hidden directory either.
+            || whole.real_path(&path, &Context::default()).as_ref() == Some(&real);
+        if !is_inside || !real.is_dir() {
+            return Err(format!("{} is not a directory inside the roots", part.display()));
+        }
+    }
+    let hidden = config.hidden.clone().starting_from(whole.roots());
+    open(&Config { roots: parts.to_vec(), hidden, ..config.clone() }, journal)
 }
 
 /// Like [`open`], but uses the editor's text of files that are open there, and reports every call

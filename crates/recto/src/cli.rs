@@ -5,6 +5,7 @@ mod call;
 mod codex;
 mod demo;
 mod doctor;
+mod http;
 mod install;
 mod journal;
 mod log;

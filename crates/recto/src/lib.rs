@@ -28,6 +28,8 @@ mod line;
 
 mod signals;
 
+mod http;
+
 pub mod allocator;
 
 #[doc(hidden)]

@@ -117,6 +117,64 @@ limits! {
         "the server exits; a write that is being committed is completed",
         By("a_call_in_flight_does_not_delay_the_exit_at_end_of_input");
 
+    /// Files that one client is subscribed to.
+    SUBSCRIPTIONS: count usize = 64,
+        "further ones are rejected or left out", By("subscriptions_are_bounded");
+    /// Files that all clients of a process are subscribed to. Each is checked once a second.
+    SUBSCRIPTIONS_OF_ALL: count usize = 256,
+        "further ones are rejected", Not("the same mechanism as for requests in flight");
+
+    // HTTP.
+
+    /// Connections over HTTP.
+    HTTP_CONNECTIONS: count usize = 512,
+        "further ones wait until one is closed",
+        By("idle_connections_do_not_lock_out_clients");
+    /// Line and headers of an HTTP request; up to twice as much may be accepted.
+    HTTP_HEADER: bytes usize = 64 << 10,
+        "431, and the connection is closed", By("headers_that_are_too_long_are_rejected");
+    /// Time for the headers of an HTTP request, and for which a connection may be idle.
+    HTTP_HEADER_TIME: time Duration = Duration::from_secs(10),
+        "the connection is closed", By("half_sent_headers_end_the_connection");
+    /// Body of an HTTP request.
+    HTTP_BODY: bytes usize = REQUEST_LINE,
+        "413", By("a_body_that_is_too_large_or_has_too_many_values_is_rejected");
+    /// Time for the body of an HTTP request, and for which it waits for space.
+    HTTP_BODY_TIME: time Duration = Duration::from_secs(30),
+        "408, or 503 if there is no space", By("a_body_that_does_not_arrive_is_given_up");
+    /// Bodies up to this size do not wait for space.
+    HTTP_SMALL_BODY: bytes usize = 64 << 10,
+        "the body waits until it and other large ones fit", By("large_bodies_wait_for_each_other_and_small_ones_do_not");
+    /// Larger bodies of requests in flight.
+    HTTP_BODIES_IN_FLIGHT: bytes usize = 64 << 20,
+        "the body is not read until there is space", By("large_bodies_wait_for_each_other_and_small_ones_do_not");
+    /// JSON values of HTTP requests in flight that have more than 256.
+    HTTP_VALUES_IN_FLIGHT: count usize = 2 * REQUEST_VALUES,
+        "the request is not parsed until there is space", Not("a unit test covers the same mechanism for bytes");
+    /// HTTP requests in flight.
+    HTTP_REQUESTS: count usize = 1024,
+        "further ones wait, and after 30 s get 503", By("requests_in_flight_are_bounded");
+    /// Time for which a client of HTTP takes nothing of an answer.
+    HTTP_WRITE_TIME: time Duration = Duration::from_secs(60),
+        "the connection is closed", By("a_client_that_takes_nothing_is_given_up");
+    /// Open event streams that clients asked for with GET.
+    HTTP_STREAMS: count usize = 256,
+        "503", By("event_streams_are_bounded");
+    /// Sessions over HTTP.
+    HTTP_SESSIONS: count usize = 1024,
+        "the longest idle one is closed; its client gets 404 and begins a new one",
+        By("sessions_are_bounded_in_number_and_memory");
+    /// Time for which a session that has made no call may be idle.
+    HTTP_SESSION_UNUSED: time Duration = Duration::from_secs(60),
+        "the session is closed", Not("tests do not wait for a minute");
+    /// Time for which another session may be idle.
+    HTTP_SESSION_IDLE: time Duration = Duration::from_secs(30 * 60),
+        "the session is closed", Not("tests do not wait for half an hour");
+    /// Time for HTTP requests to finish after SIGTERM.
+    AFTER_HTTP_STOP: time Duration = Duration::from_secs(5),
+        "the server exits; a write that is being committed is completed",
+        Not("a call that takes longer would have to hang");
+
     /// Length of an array that is given as JSON in a string.
     JSON_ARGUMENT: bytes usize = recto_tools::limits::JSON_ARGUMENT,
         "-32600: the argument must be an array",

@@ -1,4 +1,4 @@
-//! MCP. Apart from `recto demo`, which is a client, only this module uses `rmcp`.
+//! MCP. Apart from `recto demo`, which is a client, and `http`, only this module uses `rmcp`.
 //! `recto_tools::Calls` executes the calls.
 //!
 //! - `handler` answers requests and knows nothing about how they arrive, so that any `rmcp`
@@ -8,7 +8,7 @@
 //! - `codex` reads the sandbox that Codex sends with every call.
 
 pub(crate) mod codex;
-mod handler;
+pub(crate) mod handler;
 mod stdio;
 
 use serde_json::Value;

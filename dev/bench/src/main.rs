@@ -11,6 +11,7 @@ mod editor;
 mod files;
 mod goals;
 mod growth;
+mod http;
 mod huge;
 mod instructions;
 mod machine;
@@ -60,6 +61,7 @@ Options:
   --rg PATH     With --search, the ripgrep to compare with
   --growth      How costs grow with sizes, and a plot in docs/growth.svg. Needs 1 GB of disk
   --plot PATH   The file that --growth draws
+  --http        1,000 sessions over HTTP on 400 connections, beside stdio. An error if an edit is lost
   --huge        A log of 4 GB, an edit in 1 GB, a million files, a line of 100 MB: time, memory,
                 and how fast a cancelled call ends. Needs 5 GB of disk and some minutes
   --instructions  Instructions of core calls, compared with dev/bench/instructions.toml; an error if
@@ -83,6 +85,7 @@ enum Mode {
     Editor,
     Peers,
     Growth,
+    Http,
     Huge,
     Instructions,
     Search,
@@ -139,6 +142,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
             "--peers" => options.mode = Mode::Peers,
             "--growth" => options.mode = Mode::Growth,
             "--search" => options.mode = Mode::Search,
+            "--http" => options.mode = Mode::Http,
             "--huge" => options.mode = Mode::Huge,
             "--instructions" => options.mode = Mode::Instructions,
             "--update" => options.is_update = true,
@@ -165,6 +169,7 @@ fn run(options: Options) -> Result<()> {
             let plot = options.plot.unwrap_or_else(|| "docs/growth.svg".into());
             growth::run(&recto, &plot, options.is_quick)
         }
+        Mode::Http => http::run(&recto, options.is_quick),
         Mode::Huge => huge::run(&recto),
         Mode::Search => {
             let rg = options.rg.unwrap_or_else(|| "rg".into());

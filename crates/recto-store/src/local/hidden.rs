@@ -1,6 +1,6 @@
 //! Paths inside the roots that the `--deny` patterns hide.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::letter_case::folded_text;
 
@@ -9,6 +9,8 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 /// Paths that are rejected as if they were outside the roots.
 #[derive(Debug, Clone, Default)]
 pub struct HiddenPaths {
+    /// More directories that relative patterns start from, besides the roots.
+    bases: Vec<PathBuf>,
     /// Patterns matched against paths relative to a root.
     globs: GlobSet,
     /// Patterns that start with `/`. They are matched against absolute paths as well, because a
@@ -47,7 +49,18 @@ impl HiddenPaths {
             globs.add(compile(&anchored)?);
         }
         let (globs, absolute_globs) = (globs.build()?, absolute_globs.build()?);
-        Ok(HiddenPaths { globs, absolute_globs, folded: None })
+        Ok(HiddenPaths { bases: Vec::new(), globs, absolute_globs, folded: None })
+    }
+
+    /// Returns the same patterns, which also start from these canonical paths. For a store that
+    /// serves only a part of the directories that the patterns were written for.
+    pub fn starting_from(self, bases: Vec<PathBuf>) -> HiddenPaths {
+        HiddenPaths { bases, ..self }
+    }
+
+    /// Returns the directories, besides the roots, that relative patterns start from.
+    pub fn bases(&self) -> &[PathBuf] {
+        &self.bases
     }
 
     /// Returns the patterns for paths in folded form.

@@ -296,14 +296,20 @@ impl Roots {
         !self.hidden.is_empty()
     }
 
+    /// Returns the directories that patterns of hidden paths start from.
+    fn hidden_bases(&self) -> impl Iterator<Item = &Path> {
+        let roots = self.roots.iter().map(|root| &*root.real_path);
+        roots.chain(self.hidden.bases().iter().map(|base| &**base))
+    }
+
     /// Returns whether a path is hidden, relative to any of the roots that contain it.
     pub fn hides(&self, real_path: &Path) -> bool {
         if !self.has_hidden() {
             return false;
         }
         self.hidden.contains_absolute(real_path)
-            || self.roots.iter().any(|root| {
-                let relative = real_path.strip_prefix(&root.real_path);
+            || self.hidden_bases().any(|base| {
+                let relative = real_path.strip_prefix(base);
                 relative.is_ok_and(|relative| self.hidden.contains(relative))
             })
     }
@@ -312,8 +318,8 @@ impl Roots {
     pub fn hides_folded(&self, real_path: &Path) -> bool {
         let hidden = self.hidden.folded();
         hidden.contains_absolute(&folded_path(real_path))
-            || self.roots.iter().any(|root| {
-                let relative = real_path.strip_prefix(&root.real_path);
+            || self.hidden_bases().any(|base| {
+                let relative = real_path.strip_prefix(base);
                 relative.is_ok_and(|relative| hidden.contains(&folded_path(relative)))
             })
     }

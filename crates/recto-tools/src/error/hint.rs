@@ -112,6 +112,7 @@ impl Error {
                     }
                 }
             }
+            Error::Unversioned { path } => files::unversioned_hint(path, served),
             Error::Unseen { path, seen, changed } => files::unseen_hint(path, *seen, changed.as_ref(), served),
             Error::Hanging => "A network or FUSE mount under the roots may have stopped responding. Calls work again once it responds or recto is restarted.".into(),
             Error::OutcomeUnknown => "Read the file before editing it again.".into(),

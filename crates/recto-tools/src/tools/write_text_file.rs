@@ -164,8 +164,11 @@ fn change_of_endings(before: &str, after: &str) -> Option<String> {
 }
 
 /// Rejects a file whose current version is not the one that the session has last seen. A file that it
-/// has never seen is overwritten.
+/// has never seen is overwritten, but without a session none is.
 fn check_seen(env: &WriteEnv<'_>, target: &Target, now: &FileContent) -> Result<()> {
+    if !env.has_session {
+        return Err(Error::Unversioned { path: target.path.to_string() });
+    }
     let Some(seen) = env.last_seen(&target.path) else { return Ok(()) };
     if seen == Digest::of(now.bytes()) {
         return Ok(());

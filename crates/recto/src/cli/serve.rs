@@ -1,4 +1,4 @@
-//! `recto serve`: serves MCP on stdin and stdout.
+//! `recto serve`: serves MCP on stdin and stdout, or over HTTP.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use tokio::runtime::Runtime;
 use tracing::{debug, warn};
 
+use super::http::HttpOptions;
 use super::options::Options;
 use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
 use crate::config::Config;
@@ -17,19 +19,23 @@ use crate::{assemble, limits, log, mcp, signals};
 use recto_tools::Served;
 use recto_tools::tools::Toolset;
 
-/// Serve directories to an MCP client on stdin and stdout
+/// Serve directories to an MCP client on stdin and stdout, or to several over HTTP
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   recto serve ~/project                        serve one directory; `recto ~/project` is the same
   recto serve ~/project --read-only            serve it read-only
   recto serve --root ~/a --root ~/b --deny '*.pem' --deny .env
+  recto serve --http 8123 ~/project            serve it at http://127.0.0.1:8123/mcp
 
-Stops at the end of its input or at SIGTERM.")]
+Stops at the end of its input (not with --http) or at SIGTERM.")]
 pub struct Serve {
     /// Directories to serve [default: the working directory]
     #[arg(value_name = "ROOT")]
     folders: Vec<PathBuf>,
+
+    #[command(flatten)]
+    http: HttpOptions,
 
     #[command(flatten)]
     options: Options,
@@ -42,7 +48,9 @@ impl Serve {
     pub fn run(self) -> Result<ExitCode, String> {
         let settings = self.options.logging.settings()?;
         let config = self.options.config(self.folders)?;
-        // Before any thread starts: Landlock does not apply to threads that run already.
+        // Before Landlock, which denies what this needs.
+        let http = self.http.prepare(&config)?;
+        // Before any other thread starts: Landlock does not apply to threads that run already.
         let landlock = assemble::apply_landlock(&config)?;
         log::start(settings);
         match landlock {
@@ -53,6 +61,9 @@ impl Serve {
             _ => {
                 warn!(target: log::TARGET, "Landlock is {landlock}; only recto's own path checks apply")
             }
+        }
+        if let Some(http) = http {
+            return http.serve(&config);
         }
         let link = editor();
         let journal = assemble::journal(&config, "serve")?;
@@ -68,17 +79,10 @@ impl Serve {
         if std::io::stdin().is_terminal() {
             explain(&config);
         }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            // One more, so that long requests are parsed even if all calls hang.
-            .max_blocking_threads(limits::CALL_THREADS + 1)
-            .build()
-            .map_err(|error| error.to_string())?;
-        let max_running =
-            limits::running_calls(config.wire.max_answer_bytes.unwrap_or(limits::ANSWER_BYTES));
+        let (runtime, max_running) = (runtime()?, max_running(&config));
         // Long answers then block less often.
         recto_platform::grow_pipe(std::io::stdout(), PIPE);
-        let instructions = instructions(&config, calls.served());
+        let instructions = instructions(&roots(&config.roots), calls.served());
         let served = runtime.block_on(async {
             let stop = signals::stop().map_err(|error| error.to_string())?;
             mcp::serve(calls, config.wire, instructions, max_running, stop).await
@@ -93,6 +97,21 @@ impl Serve {
     }
 }
 
+/// Returns the runtime of a server.
+pub fn runtime() -> Result<Runtime, String> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // One more, so that long requests are parsed even if all calls hang.
+        .max_blocking_threads(limits::CALL_THREADS + 1)
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+/// Returns how many calls run at once.
+pub fn max_running(config: &Config) -> usize {
+    limits::running_calls(config.wire.max_answer_bytes.unwrap_or(limits::ANSWER_BYTES))
+}
+
 /// Connects to the editor, if a relay started this server and is still reachable.
 fn editor() -> Option<Arc<LinkClient>> {
     match LinkClient::from_environment()? {
@@ -104,13 +123,14 @@ fn editor() -> Option<Arc<LinkClient>> {
     }
 }
 
-fn roots(config: &Config) -> Vec<String> {
+/// Returns the canonical paths of roots, to show them.
+pub fn roots(roots: &[PathBuf]) -> Vec<String> {
     let shown = |root: &PathBuf| root.canonicalize().unwrap_or(root.clone()).display().to_string();
-    config.roots.iter().map(shown).collect()
+    roots.iter().map(shown).collect()
 }
 
 /// Returns the server instructions that the client passes to the model: which tool to use for what.
-fn instructions(config: &Config, served: &Served) -> String {
+pub fn instructions(roots: &[String], served: &Served) -> String {
     const USES: [(&str, &str); 9] = [
         ("find files", "ListFiles"),
         ("search, or read numbered lines or old revisions", "ReadLines"),
@@ -122,7 +142,6 @@ fn instructions(config: &Config, served: &Served) -> String {
         ("preview data files", "ReadAsTable"),
         ("edit by line number and hash", "text_replace"),
     ];
-    let roots = roots(config);
     let uses: Vec<_> = USES
         .into_iter()
         .filter_map(|(task, tool)| Some(format!("{task}: {}", served.name(tool)?)))
@@ -130,7 +149,7 @@ fn instructions(config: &Config, served: &Served) -> String {
     let uses = if uses.is_empty() { String::new() } else { format!(" To {}.", uses.join("; ")) };
     let tools = served.tools();
     let n_absolute = tools.iter().filter(|tool| tool.toolset == Toolset::Edit).count();
-    let paths = match &roots[..] {
+    let paths = match roots {
         [first, ..] if n_absolute == 0 => format!("Paths are absolute or relative to {first}."),
         [first, ..] if n_absolute < tools.len() => {
             format!(
@@ -143,7 +162,7 @@ fn instructions(config: &Config, served: &Served) -> String {
 }
 
 fn explain(config: &Config) {
-    let roots = roots(config);
+    let roots = roots(&config.roots);
     eprintln!(
         "recto {} is serving {} to an MCP client on stdin and stdout.\n\
          Usually a client starts this command. To connect one, configure it to run:\n\

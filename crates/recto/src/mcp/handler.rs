@@ -1,41 +1,47 @@
 //! Answers the requests of an MCP client over any transport.
 
 mod progress;
+mod resources;
 mod slots;
 mod to_wire;
+mod watch;
 
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use hyper::http::request::Parts;
 use recto_store::Error as StoreError;
 use recto_store::record::Origin;
 use recto_store::sync::lock;
 use recto_text::quote::Quoted;
-use recto_tools::{Error, Served};
+use recto_tools::{AnswerForm, Delivery, Error, Served};
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, ConstString, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
-    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ConstString,
+    CustomRequest, CustomResult, ErrorCode, ErrorData, Icon, Implementation,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference,
+    RequestMetaObject, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use tracing::{debug, warn};
 
 use super::codex;
 use crate::config::{ClientWire, Wire};
-use crate::limits::{AFTER_CANCELLATION, LONG_CALL, SLOW_CALL};
+use crate::limits::{AFTER_CANCELLATION, LONG_CALL, SLOW_CALL, SUBSCRIPTIONS};
 use crate::log;
 use progress::Progress;
 use recto_store::context::{Cancel, Context};
 use recto_tools::call::{self, Call, Calls};
-use slots::{CallKind, Slots};
+use slots::CallKind;
+use watch::{Reader, Watched};
 
-pub use slots::Slot;
+pub use slots::{Slot, Slots};
 pub use to_wire::tool as definition;
+pub use watch::Watches;
 
 /// Serves calls to one client.
 ///
@@ -49,13 +55,50 @@ pub struct Handler {
     slots: Slots,
     /// The name of the client that was logged last.
     logged: Mutex<String>,
+    /// Who calls over HTTP.
+    caller: Option<Caller>,
+    /// The subscriptions of all clients.
+    watches: Watches,
+    /// The subscriptions of this client, if it has a session.
+    watched: Watched,
+}
+
+/// Who calls over HTTP.
+pub struct Caller {
+    /// The name of the token.
+    pub token: String,
+    /// The id of the session. Not set for requests without a session.
+    pub session: Arc<OnceLock<Arc<str>>>,
 }
 
 impl Handler {
     /// Serves `calls`, of which at most `max_running` run at once.
     pub fn new(calls: Calls, wire: Wire, instructions: String, max_running: usize) -> Handler {
         let (slots, logged) = (Slots::new(max_running), Mutex::default());
-        Handler { calls, wire, instructions, slots, logged }
+        let (caller, watches, watched) = Default::default();
+        Handler { calls, wire, instructions, slots, logged, caller, watches, watched }
+    }
+
+    /// Serves `calls` to one HTTP session, or to one request without a session. The slots and
+    /// watches are those of all sessions.
+    pub fn over_http(
+        calls: Calls,
+        wire: Wire,
+        instructions: String,
+        (slots, watches): (Slots, Watches),
+        caller: Caller,
+    ) -> Handler {
+        let (logged, caller, watched) = (Mutex::default(), Some(caller), Watched::default());
+        Handler { calls, wire, instructions, slots, logged, caller, watches, watched }
+    }
+
+    /// Returns the calls for a client.
+    fn calls_for(&self, wire: &ClientWire) -> Calls {
+        let calls = self.calls.for_client(wire.names, wire.delivery);
+        match &self.caller {
+            Some(caller) if caller.session.get().is_none() => calls.without_session(),
+            _ => calls,
+        }
     }
 
     /// Returns the format for the client of a request.
@@ -82,19 +125,28 @@ impl Handler {
             let (name, version) = (&client.name, &client.version);
             let (row, form, bytes) =
                 (wire.client.name, wire.delivery.form, wire.delivery.max_bytes);
-            debug!(target: log::TARGET, name, version, row, ?form, bytes, "client");
+            let token = self.caller.as_ref().map(|caller| &*caller.token);
+            debug!(target: log::TARGET, token, name, version, row, ?form, bytes, "client");
         }
     }
 }
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        let mut capabilities = ServerCapabilities::builder()
+            .enable_completions()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_tools()
+            .build();
         // Makes Codex send its sandbox with every call; see `codex`.
         let experimental = [(codex::CAPABILITY.to_string(), Default::default())];
         capabilities.experimental = Some(experimental.into_iter().collect());
         let mut implementation = Implementation::new("recto", env!("CARGO_PKG_VERSION"));
         implementation.title = Some("recto".into());
+        implementation.icons = Some(vec![Icon::new(ICON).with_mime_type("image/svg+xml")]);
+        let homepage = env!("CARGO_PKG_HOMEPAGE");
+        implementation.website_url = (!homepage.is_empty()).then(|| homepage.into());
         ServerConfig::new(capabilities)
             .with_server_info(implementation)
             .with_instructions(self.instructions.clone())
@@ -117,12 +169,12 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let wire = self.wire_for(&context);
-        let calls = self.calls.for_client(wire.names, wire.delivery);
+        let calls = self.calls_for(&wire);
         let served = &calls.served().clone();
         let Some(tool) = served.find(&request.name) else {
             return Err(unknown_tool(served, &request.name));
         };
-        let slot = context.extensions.get::<Slot>().cloned().unwrap_or_default();
+        let slot = slot_of(&context);
         let answer =
             |result| to_wire::result(result, wire, served, slot.repeat).map(CallToolResponse::from);
         let kind = if tool.reads_one_file() { CallKind::SmallRead } else { CallKind::Other };
@@ -137,7 +189,7 @@ impl ServerHandler for Handler {
             id: call_id(&context.meta),
             context: Context {
                 cancel: cancel.clone(),
-                origin: Arc::new(origin(&context)),
+                origin: Arc::new(origin(&context, self.caller.as_ref())),
                 waits: Some(waits.clone()),
                 ..Context::default()
             },
@@ -205,33 +257,151 @@ impl ServerHandler for Handler {
         Err(method_not_found(ListPromptsRequestMethod::VALUE))
     }
 
-    async fn list_resources(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        Err(method_not_found(ListResourcesRequestMethod::VALUE))
-    }
+    // All files are resources, too many to list: `list_resources` keeps its default, an empty list.
 
     async fn list_resource_templates(
         &self,
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(method_not_found(ListResourceTemplatesRequestMethod::VALUE))
+        Ok(ListResourceTemplatesResult::with_all_items(vec![resources::template()]))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let wire = self.wire_for(&context);
+        let delivery = Delivery { form: AnswerForm::Text, ..wire.delivery };
+        let calls = self.calls_for(&ClientWire { delivery, ..wire });
+        let sandbox = codex::sandbox(&context.meta);
+        let read = move || {
+            let context = Context { sandbox, ..Context::default() };
+            resources::read(&calls, &request.uri, &Call { id: None, context })
+        };
+        self.run(&context, read).await?.map(Into::into)
     }
 
     async fn complete(
         &self,
-        _request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(method_not_found(CompleteRequestMethod::VALUE))
+        let argument = request.argument;
+        match &request.r#ref {
+            Reference::Resource(template) if template.uri == resources::TEMPLATE => {}
+            _ => return Err(ErrorData::invalid_params("Not a resource template of recto", None)),
+        }
+        if argument.name != "path" {
+            return Err(ErrorData::invalid_params("The template's argument is path", None));
+        }
+        let calls = self.calls_for(&self.wire_for(&context));
+        let sandbox = codex::sandbox(&context.meta);
+        let complete = move || resources::complete(&calls, &argument.value, sandbox);
+        Ok(CompleteResult::new(self.run(&context, complete).await?))
+    }
+
+    #[allow(deprecated, reason = "for clients of earlier revisions")]
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let path = resources::FileUri::parse(&request.uri)?.path;
+        let reader = self.reader();
+        if !self.watched.add(&self.watches, &reader, request.uri, path).await {
+            return Err(ErrorData::invalid_params("Too many subscriptions", None));
+        }
+        let peer = context.peer;
+        self.watched.start(reader, move |uri| {
+            let peer = peer.clone();
+            let update = ResourceUpdatedNotificationParam::new(uri);
+            async move { peer.notify_resource_updated(update).await.is_ok() }
+        });
+        Ok(())
+    }
+
+    #[allow(deprecated, reason = "for clients of earlier revisions")]
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.watched.remove(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let uris = requested.resource_subscriptions.as_deref().unwrap_or_default();
+        let is_file = |uri: &&String| resources::FileUri::parse(uri).is_ok();
+        let files = uris.iter().filter(is_file).take(SUBSCRIPTIONS).cloned();
+        Some(SubscriptionFilter::builder().resource_subscriptions(files).build())
+    }
+
+    /// Reports changes of files until the client closes the stream.
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let (watched, reader) = (Watched::default(), self.reader());
+        for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            let path = resources::FileUri::parse(uri)?.path;
+            if !watched.add(&self.watches, &reader, uri.clone(), path).await {
+                return Err(ErrorData::invalid_params("Too many subscriptions", None));
+            }
+        }
+        let report =
+            |uri: String| async { context.sink().notify_resource_updated(uri).await.is_ok() };
+        tokio::select! {
+            () = watched.check(&reader, report) => {}
+            () = context.cancelled() => {}
+        }
+        Ok(())
     }
 }
 
-/// Returns who makes a call, for the journal.
-fn origin(context: &RequestContext<RoleServer>) -> Origin {
+impl Handler {
+    fn reader(&self) -> Reader {
+        Reader { calls: self.calls.clone(), slots: self.slots.clone() }
+    }
+
+    /// Runs work that reads files, on a thread of calls.
+    async fn run<T: Send + 'static>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let slot = slot_of(context);
+        let failed = |error: Error| ErrorData::internal_error(error.to_string(), None);
+        let thread = tokio::select! {
+            thread = self.slots.start(&slot, CallKind::SmallRead) => thread,
+            () = context.ct.cancelled() => return Err(failed(StoreError::Cancelled.into())),
+        };
+        let thread = thread.ok_or_else(|| failed(Error::Hanging))?;
+        let running = tokio::task::spawn_blocking(move || {
+            let _thread = thread;
+            work()
+        });
+        running.await.map_err(|error| failed(Error::Internal { cause: error.to_string() }))
+    }
+}
+
+/// An open book.
+const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'\
+    %3E%3Cpath fill='none' stroke='%23466' stroke-width='2' d='M12 6v14M12 6C9 4 6 4 2 5v14c4-1 7-1 \
+    10 1 3-2 6-2 10-1V5c-4-1-7-1-10 1'/%3E%3C/svg%3E";
+
+/// Returns the slot that the transport made for a request. Over HTTP, it is among the extensions of
+/// the HTTP request.
+fn slot_of(context: &RequestContext<RoleServer>) -> Slot {
+    let from_http = || context.extensions.get::<Parts>()?.extensions.get::<Slot>();
+    context.extensions.get::<Slot>().or_else(from_http).cloned().unwrap_or_default()
+}
+
+/// Returns who makes a call, for the journal. Over HTTP, that is the token, with the name that the
+/// client reports in the place of its version.
+fn origin(context: &RequestContext<RoleServer>, caller: Option<&Caller>) -> Origin {
     /// Clients choose these texts, so they are cut.
     fn cut(text: &str) -> String {
         text[..text.floor_char_boundary(100)].to_string()
@@ -239,7 +409,13 @@ fn origin(context: &RequestContext<RoleServer>) -> Origin {
     let from_request = context.meta.client_info();
     let from_handshake = context.peer.peer_info();
     let client = from_request.as_ref().or(from_handshake.as_ref().map(|info| &info.client_info));
-    let client = client.map(|client| (cut(&client.name), cut(&client.version)));
+    let client = match (caller, client) {
+        (Some(caller), client) => {
+            let reported = client.map(|client| cut(&client.name)).unwrap_or_default();
+            Some((caller.token.clone(), reported))
+        }
+        (None, client) => client.map(|client| (cut(&client.name), cut(&client.version))),
+    };
     Origin { client, call: call_id(&context.meta), undoes: Vec::new() }
 }
 

@@ -91,6 +91,7 @@ fn own_examples() -> Vec<Error> {
                 lines: vec![(3, "let n = 2;\n".into())],
             }),
         },
+        Error::Unversioned { path: path() },
         Error::Hanging,
         Error::OutcomeUnknown,
         Error::Internal { cause: "a bug in recto".into() },

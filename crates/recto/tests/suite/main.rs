@@ -45,6 +45,7 @@
 //! Clients:
 //!
 //! - [`protocol`]: MCP on stdio: malformed lines, handshakes, backpressure, lifetimes, `tools/list`.
+//! - [`http`]: MCP over HTTP: tokens, sessions, bounds, both protocol eras.
 //! - [`editor`]: an editor between the tools and the disk.
 //! - [`acp`]: `recto acp` between a scripted editor and a scripted agent.
 //! - [`install`]: `recto install` and the settings of clients.
@@ -96,6 +97,7 @@ mod fidelity;
 mod files;
 mod git;
 mod hints;
+mod http;
 mod install;
 mod journal;
 mod landlock;

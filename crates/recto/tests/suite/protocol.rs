@@ -8,4 +8,5 @@ mod handshake;
 mod lifetime;
 mod listing;
 mod malformed;
+mod resources;
 mod results;

@@ -89,6 +89,21 @@ pub fn unseen_hint(
     Hint { text, next: Some(NextCall { tool: Some(tool), arguments }) }
 }
 
+/// Returns the hint for a file that is to be overwritten without a session.
+pub fn unversioned_hint(path: &str, served: &Served) -> Hint {
+    let text =
+        "Nothing was written. Without a session, recto does not know which version you read.";
+    let tools = [("read_text_file", "path"), ("text_read", "path"), ("ReadLines", "file_path")];
+    let found = tools.into_iter().find_map(|(tool, name)| Some((tool, name, served.name(tool)?)));
+    let Some((tool, name, published)) = found else {
+        return format!("{text} Retry with the hash of that version as expected_hash.").into();
+    };
+    let text =
+        format!("{text} Read it with {published}, then retry with its hash as expected_hash.");
+    let arguments = Map::from_iter([(name.to_string(), path.into())]);
+    Hint { text, next: Some(NextCall { tool: Some(tool), arguments }) }
+}
+
 pub fn not_in_revision_hint(served: &Served) -> Hint {
     let list = served.name("ListFiles");
     let list = list.map(|tool| format!("; {tool} with the same commit lists the files"));

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits;
 
-/// The slots that calls run in and the threads that they run on.
+/// The slots that calls run in and the threads that they run on. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Slots {
     all: Arc<Semaphore>,

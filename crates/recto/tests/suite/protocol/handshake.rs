@@ -33,7 +33,7 @@ fn initialize_returns_the_server_info_and_capabilities() {
     let capabilities = result["capabilities"].as_object().unwrap();
     let mut names: Vec<_> = capabilities.keys().map(String::as_str).collect();
     names.sort();
-    assert_eq!(names, ["experimental", "tools"]);
+    assert_eq!(names, ["completions", "experimental", "resources", "tools"]);
     assert_eq!(capabilities["experimental"], json!({"codex/sandbox-state-meta": {}}));
 }
 
@@ -144,17 +144,6 @@ fn methods_that_are_not_offered_are_not_found() {
     for (method, params) in [
         ("prompts/list", json!({})),
         ("prompts/get", json!({"name": "x"})),
-        ("resources/list", json!({})),
-        ("resources/templates/list", json!({})),
-        ("resources/read", json!({"uri": "file:///etc/passwd"})),
-        ("resources/subscribe", json!({"uri": "file:///etc/passwd"})),
-        (
-            "completion/complete",
-            json!({
-                "ref": {"type": "ref/prompt", "name": "x"},
-                "argument": {"name": "a", "value": "b"},
-            }),
-        ),
         ("logging/setLevel", json!({"level": "debug"})),
         ("tasks/list", json!({})),
         ("no/such/method", json!({})),

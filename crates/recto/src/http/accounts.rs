@@ -1,0 +1,113 @@
+//! The clients that may use the server: each token with the calls that it permits.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use recto_store::sync::lock;
+use recto_tools::Calls;
+use tracing::{info, warn};
+
+use super::tokens::{self, Token};
+use crate::log;
+
+/// How often a token file is checked for changes.
+const CHECKED_EVERY: Duration = Duration::from_secs(1);
+
+/// A token and the calls that it permits.
+pub struct Account {
+    /// The token.
+    pub token: Token,
+    /// The calls, limited to the token's access and roots.
+    pub calls: Calls,
+    /// The instructions for the model.
+    pub instructions: Arc<str>,
+}
+
+/// Opens what a token permits.
+pub type OpenAccount = dyn Fn(&Token) -> Result<(Calls, Arc<str>), String> + Send;
+
+/// The current accounts.
+pub struct Accounts(Mutex<Arc<[Arc<Account>]>>);
+
+impl Accounts {
+    /// Opens the account of one token, which never changes.
+    pub fn of_token(token: Token, open: &OpenAccount) -> Result<Arc<Accounts>, String> {
+        Ok(Arc::new(Accounts(Mutex::new(opened(vec![token], &[], open)?))))
+    }
+
+    /// Opens the accounts in a token file, and starts a thread that reads the file again when it
+    /// changes. The thread must be started before Landlock, which would not let it open a file that
+    /// was put in the place of this one.
+    pub fn of_file(path: PathBuf, open: Box<OpenAccount>) -> Result<Arc<Accounts>, String> {
+        let mut known = fingerprint(&path);
+        let tokens = tokens::from_file(&path)?;
+        let accounts = Arc::new(Accounts(Mutex::new(opened(tokens, &[], &*open)?)));
+        let watched = accounts.clone();
+        let watch = move || {
+            loop {
+                std::thread::sleep(CHECKED_EVERY);
+                let now = fingerprint(&path);
+                if now == known {
+                    continue;
+                }
+                known = now;
+                let before = watched.current();
+                let read = tokens::from_file(&path);
+                match read.and_then(|tokens| opened(tokens, &before, &*open)) {
+                    Ok(accounts) => {
+                        info!(target: log::TARGET, tokens = accounts.len() as u64, "token file read");
+                        *lock(&watched.0) = accounts;
+                    }
+                    Err(error) => {
+                        warn!(target: log::TARGET, "{error}; the tokens stay as they were");
+                    }
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("tokens".into()).stack_size(256 << 10);
+        thread.spawn(watch).map_err(|error| error.to_string())?;
+        Ok(accounts)
+    }
+
+    /// Returns the accounts as they are now.
+    pub fn current(&self) -> Arc<[Arc<Account>]> {
+        lock(&self.0).clone()
+    }
+
+    /// Returns the account of the token that a client sent. Compares it with every token, in the
+    /// same time whether or not one matches.
+    pub fn find(&self, sent: &[u8]) -> Option<Arc<Account>> {
+        let mut found = None;
+        for account in &*self.current() {
+            if account.token.secret.matches(sent) {
+                found = Some(account.clone());
+            }
+        }
+        found
+    }
+}
+
+/// Opens accounts, and keeps those that have not changed, because sessions belong to them.
+fn opened(
+    tokens: Vec<Token>,
+    before: &[Arc<Account>],
+    open: &OpenAccount,
+) -> Result<Arc<[Arc<Account>]>, String> {
+    let account = |token: Token| {
+        if let Some(same) = before.iter().find(|account| account.token == token) {
+            return Ok(same.clone());
+        }
+        let (calls, instructions) =
+            open(&token).map_err(|error| format!("token {}: {error}", token.name))?;
+        Ok(Arc::new(Account { token, calls, instructions }))
+    };
+    tokens.into_iter().map(account).collect()
+}
+
+/// Returns what changes when a file is written or replaced.
+fn fingerprint(path: &std::path::Path) -> Option<(SystemTime, u64, u64, u32)> {
+    use std::os::unix::fs::MetadataExt;
+    let status = path.metadata().ok()?;
+    Some((status.modified().ok()?, status.len(), status.ino(), status.mode()))
+}

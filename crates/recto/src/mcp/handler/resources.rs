@@ -1,0 +1,165 @@
+//! Served files as resources: a template for all of them, completion of their paths, and reading
+//! within the bounds of an answer.
+
+use std::time::{Duration, Instant};
+
+use recto_store::context::{Context, Sandbox};
+use recto_tools::{Call, Calls, Error, Tool, tools};
+use rmcp::model::{
+    CompletionInfo, ErrorData, ReadResourceResult, ResourceContents, ResourceTemplate,
+};
+use serde_json::{Map, Value, json};
+
+/// How long completion may search.
+const COMPLETION_TIME: Duration = Duration::from_millis(300);
+
+/// The template of all resources. `path` is absolute and not escaped.
+pub const TEMPLATE: &str = "file://{+path}";
+
+/// Describes the resources.
+pub fn template() -> ResourceTemplate {
+    ResourceTemplate::new(TEMPLATE, "file")
+        .with_title("Served file")
+        .with_description("Text of a file. Append #L100 to start at line 100.")
+}
+
+/// A file, and the line to start at.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FileUri {
+    /// The absolute path.
+    pub path: String,
+    line: Option<u64>,
+}
+
+impl FileUri {
+    /// Parses `file:///path` or `file:///path#L12`.
+    pub fn parse(uri: &str) -> Result<FileUri, ErrorData> {
+        let parsed = || {
+            let rest = uri.strip_prefix("file://")?;
+            let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+            let (path, line) = match rest.split_once("#L") {
+                Some((path, line)) => (path, Some(line.parse().ok()?)),
+                None => (rest, None),
+            };
+            Some(FileUri { path: decoded(path).filter(|path| path.starts_with('/'))?, line })
+        };
+        parsed().ok_or_else(|| {
+            ErrorData::invalid_params("Resources are files: file:///absolute/path", None)
+        })
+    }
+}
+
+/// Returns the URI of a file from a line on.
+fn uri_from(path: &str, line: u64) -> String {
+    let mut uri = String::from("file://");
+    for byte in path.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+                uri.push(byte.into());
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    format!("{uri}#L{line}")
+}
+
+/// Replaces `%20` and the like. `None` if the result is not UTF-8.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let escaped = after.get(..2).filter(|_| *first == b'%');
+        let escaped = escaped.and_then(|digits| {
+            u8::from_str_radix(str::from_utf8(digits).ok().filter(|it| !it.starts_with('+'))?, 16)
+                .ok()
+        });
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Returns a tool, whether or not it is offered to the client.
+fn tool(name: &str) -> &'static Tool {
+    tools::find(name).expect("it is a tool")
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    let Value::Object(object) = value else { unreachable!("it is a literal") };
+    object
+}
+
+/// Reads a file. If it does not fit an answer, a second block says how to continue.
+pub fn read(calls: &Calls, uri: &str, call: &Call) -> Result<ReadResourceResult, ErrorData> {
+    let file = FileUri::parse(uri)?;
+    let arguments = object(json!({"path": file.path, "line": file.line}));
+    let answer = calls.call(tool("read_text_file"), arguments, call).map_err(to_wire)?;
+    let mut contents = vec![ResourceContents::text(answer.content, uri)];
+    if let Some(next) = answer.structured["_meta"]["next_line"].as_u64() {
+        let next = uri_from(&file.path, next);
+        contents
+            .push(ResourceContents::text(format!("{}; continue with {next}", answer.head), next));
+    }
+    Ok(ReadResourceResult::new(contents))
+}
+
+fn to_wire(error: Error) -> ErrorData {
+    match error.code() {
+        // A file that does not exist.
+        -32001 => ErrorData::resource_not_found(error.to_string(), None),
+        _ => ErrorData::invalid_params(error.to_string(), None),
+    }
+}
+
+/// Returns the version of a file, without counting as a read by the client. `None` if it cannot be
+/// read.
+pub fn version(calls: &Calls, path: &str) -> Option<recto_text::Digest> {
+    let arguments = object(json!({"path": path, "limit": 1}));
+    let context = Context::default();
+    calls.rehearse(tool("read_text_file"), arguments, &context).ok()?.version
+}
+
+/// Completes a path, absolute or relative to a root, to paths of files that git does not ignore.
+pub fn complete(calls: &Calls, start: &str, sandbox: Sandbox) -> CompletionInfo {
+    let mut pattern = String::new();
+    for c in start.chars() {
+        if "*?[]{},\\".contains(c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    let limit = CompletionInfo::MAX_VALUES;
+    let arguments = object(json!({"pattern": format!("{pattern}*{{,/**}}"), "limit": limit}));
+    let walk_deadline = Some(Instant::now() + COMPLETION_TIME);
+    let context = Context { walk_deadline, sandbox, ..Context::default() };
+    let Ok(answer) = calls.rehearse(tool("ListFiles"), arguments, &context) else {
+        return CompletionInfo::default();
+    };
+    let files = answer.structured["files"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let absolute = |file: &Value| Some(calls.root().join(file.as_str()?).to_str()?.to_string());
+    let values: Vec<String> = files.iter().filter_map(absolute).take(limit).collect();
+    let total = answer.structured["total"].as_u64().and_then(|total| total.try_into().ok());
+    let has_more = answer.structured["truncated"] == true;
+    CompletionInfo::with_pagination(values, total, has_more).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_are_absolute_paths_with_a_line() {
+        let check = |uri: &str, path: &str, line| {
+            assert_eq!(FileUri::parse(uri).unwrap(), FileUri { path: path.into(), line }, "{uri}");
+        };
+        check("file:///a/b.rs", "/a/b.rs", None);
+        check("file://localhost/a", "/a", None);
+        check("file:///a%20b%C3%A9#L7", "/a bé", Some(7));
+        check("file:///a b%", "/a b%", None);
+        check(&uri_from("/a b/é#L1", 9), "/a b/é#L1", Some(9));
+        for uri in ["/a", "file:a", "file://host/a", "http:///a", "file:///a#Lx", "file:///%FF"] {
+            assert!(FileUri::parse(uri).is_err(), "{uri}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Tokens: who may do what, and changes of the token file.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::client::{HttpClient, HttpServer};
+
+const READER: &str = "reader-reader-reader-0";
+const WRITER: &str = "writer-writer-writer-0";
+const PART: &str = "part-part-part-part-00";
+
+fn with_tokens() -> HttpServer {
+    HttpServer::start_with(
+        &["--token-file", "{dir}/tokens", "--deny", "/sub/secret.txt"],
+        |server| {
+            std::fs::create_dir(server.path("root/sub")).unwrap();
+            std::fs::write(server.path("root/sub/part.txt"), "part\n").unwrap();
+            std::fs::write(server.path("root/sub/secret.txt"), "secret\n").unwrap();
+            server.tokens(&format!(
+            "# tokens\nreader read {READER}\nwriter write {WRITER}\n\npart write {PART} {{dir}}/root/sub\n"
+        ));
+        },
+    )
+}
+
+fn names(client: &mut HttpClient<'_>) -> Vec<String> {
+    let tools = client.request("tools/list", json!({}));
+    let tools = tools["result"]["tools"].as_array().unwrap();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_string()).collect()
+}
+
+fn code(answer: &Value) -> i64 {
+    answer["result"]["_meta"]["error"]["code"].as_i64().unwrap_or_default()
+}
+
+#[test]
+fn a_request_without_a_valid_token_is_rejected_before_its_body_is_read() {
+    let server = HttpServer::start(&[]);
+    let right = format!("Authorization: Bearer {}\r\n", server.token);
+    let text = server.client().text("POST", &[], "");
+    for wrong in [
+        String::new(),
+        "Authorization: Bearer \r\n".into(),
+        "Authorization: Bearer wrong\r\n".into(),
+        format!("Authorization: Basic {}\r\n", server.token),
+        format!("Authorization: Bearer {}x\r\n", server.token),
+        format!("Authorization: Bearer {}\r\n", &server.token[1..]),
+        format!("{right}{right}"),
+    ] {
+        // The body is announced but never sent.
+        let text = text.replacen(&right, &wrong, 1).replacen("Length: 0", "Length: 9", 1);
+        let answer = server.raw(text.as_bytes()).unwrap();
+        assert_eq!(answer.status, 401, "{wrong}");
+        assert_eq!(answer.header("www-authenticate").unwrap(), "Bearer");
+    }
+    let lower = right.replace("Bearer", "bearer");
+    assert_ne!(server.raw(text.replacen(&right, &lower, 1).as_bytes()).unwrap().status, 401);
+}
+
+#[test]
+fn a_token_permits_reading_or_writing_and_its_roots() {
+    let server = with_tokens();
+    let (inside, part) = (server.spelled("inside.txt"), server.spelled("sub/part.txt"));
+    let write = |path: &str| json!({"path": path, "content": "changed\n"});
+
+    let mut reader = server.client_with(READER);
+    reader.initialize();
+    assert!(!names(&mut reader).contains(&"write_text_file".into()));
+    assert_eq!(code(&reader.call("read_text_file", json!({"path": inside}))), 0);
+    let refused = reader.call("write_text_file", write(&inside));
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    assert_eq!(std::fs::read_to_string(&inside).unwrap(), "inside\n");
+
+    let mut narrow = server.client_with(PART);
+    narrow.initialize();
+    assert_eq!(code(&narrow.call("write_text_file", write(&part))), 0);
+    for path in [&inside, &server.spelled("sub/../inside.txt"), &server.spelled("sub/secret.txt")] {
+        let refused = narrow.call("read_text_file", json!({"path": path}));
+        assert_eq!(code(&refused), -32002, "{path}: {refused}");
+    }
+    let listed = narrow.call("ListFiles", json!({"pattern": "**"}));
+    assert_eq!(listed["result"]["structuredContent"]["files"], json!([part]), "{listed}");
+
+    let mut writer = server.client_with(WRITER);
+    writer.initialize();
+    assert_eq!(code(&writer.call("write_text_file", write(&inside))), 0);
+    assert_eq!(std::fs::read_to_string(&inside).unwrap(), "changed\n");
+}
+
+/// Waits until a token is accepted or not.
+fn wait_for(server: &HttpServer, token: &str, is_valid: bool) {
+    let start = Instant::now();
+    loop {
+        let mut client = server.client_with(token);
+        if (client.send("POST", &[], "").status != 401) == is_valid {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "{token} is not {is_valid}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn changes_of_the_token_file_take_effect_without_a_restart() {
+    let server = with_tokens();
+    let new = "another-another-another";
+    let mut reader = server.client_with(READER);
+    let mut writer = server.client_with(WRITER);
+    reader.initialize();
+    writer.initialize();
+    // `reader` keeps its access, `writer` may only read, `part` is gone.
+    server.tokens(&format!("reader read {READER}\nwriter read {WRITER}\nnew write {new}\n"));
+    wait_for(&server, new, true);
+    wait_for(&server, PART, false);
+    assert!(!names(&mut reader).is_empty());
+    // A session does not keep access that its token has lost.
+    let answer = writer.post("tools/list", json!({}), &[]);
+    assert_eq!(answer.status, 404, "{answer:?}");
+    writer.session = None;
+    writer.initialize();
+    assert!(!names(&mut writer).contains(&"write_text_file".into()));
+    // A file with an error, or that others can read, changes nothing.
+    server.tokens("new write short\n");
+    std::thread::sleep(Duration::from_millis(1500));
+    wait_for(&server, new, true);
+    server.tokens(&format!("only write {WRITER}\n"));
+    wait_for(&server, new, false);
+}
+
+#[test]
+fn a_token_file_is_checked_at_the_start() {
+    let check = |text: &str, mode: u32, expected: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens");
+        std::fs::write(&path, text.replace("{dir}", dir.path().to_str().unwrap())).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        std::fs::create_dir_all(dir.path().join("root/hidden")).unwrap();
+        let output = std::process::Command::new(crate::client::BINARY)
+            .args(["serve", "--http", "127.0.0.1:0", "--deny", "hidden", "--token-file"])
+            .args([path, dir.path().join("root")])
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(expected), "{text}: {said}");
+        assert!(!said.contains(READER), "{said}");
+    };
+    let line = format!("a read {READER}");
+    check(&line, 0o644, "others can read it");
+    check(&line, 0o620, "others can read it");
+    check(&format!("{line}\n{line}"), 0o600, "line 2");
+    check(&format!("{line} {{dir}}"), 0o600, "not a directory inside the roots");
+    check(&format!("{line} {{dir}}/root/.."), 0o600, "not a directory inside the roots");
+    check(&format!("{line} {{dir}}/root/hidden"), 0o600, "not a directory inside the roots");
+    check(&format!("{line} {{dir}}/none"), 0o600, "No such file");
+}
