@@ -7,10 +7,19 @@
 use std::ops::Range;
 
 use recto_text::encoding::Encoding;
-use recto_text::line_diff::LineDiff;
+use recto_text::line_diff::{LineDiff, Replaced};
 
-/// The longest difference that is compared line by line.
-const MAX_COMPARED: usize = 2 << 20;
+/// The longest difference that is compared line by line, if the lines that changed are not few.
+const MAX_COMPARED: usize = 256 << 10;
+
+/// The shortest difference in which lines are compared in step first.
+const MIN_IN_STEP: usize = 16 << 10;
+
+/// How many lines after a difference are inspected for equal ones.
+const LOOK_AHEAD: usize = 256;
+
+/// How many equal lines end a difference.
+const N_EQUAL: usize = 2;
 
 /// The first bytes in which a NUL makes a file binary.
 const N_INSPECTED: usize = 8000;
@@ -131,21 +140,27 @@ impl Hunks {
             removed: middle[removed].to_vec(),
             inserted: middle_after[inserted].to_vec(),
         };
-        let is_short = middle.len().max(middle_after.len()) <= MAX_COMPARED;
-        if !is_short || middle.is_empty() || middle_after.is_empty() {
+        if middle.is_empty() || middle_after.is_empty() {
             return Hunks(vec![hunk(0..middle.len(), 0..middle_after.len())]);
         }
         let (starts, starts_after) = (line_starts(middle), line_starts(middle_after));
         let bytes = |starts: &[usize], lines: &Range<usize>| starts[lines.start]..starts[lines.end];
-        let diff = LineDiff::new(middle, middle_after);
-        let changes = diff.changes().iter();
-        Hunks(
-            changes
-                .map(|change| {
-                    hunk(bytes(&starts, &change.before), bytes(&starts_after, &change.after))
-                })
-                .collect(),
-        )
+        let n_bytes = middle.len().max(middle_after.len());
+        let in_step = match n_bytes {
+            0..MIN_IN_STEP => None,
+            _ => in_step(middle, &starts, middle_after, &starts_after),
+        };
+        let changes = match in_step {
+            Some(changes) => changes,
+            None if n_bytes <= MAX_COMPARED => {
+                LineDiff::new(middle, middle_after).changes().to_vec()
+            }
+            None => return Hunks(vec![hunk(0..middle.len(), 0..middle_after.len())]),
+        };
+        let hunks = changes.iter().map(|change| {
+            hunk(bytes(&starts, &change.before), bytes(&starts_after, &change.after))
+        });
+        Hunks(hunks.collect())
     }
 
     /// Returns the hunks in order.
@@ -297,10 +312,48 @@ fn to_line_start(before: &[u8], after: &[u8], n_tail: usize) -> usize {
     tail.iter().position(|byte| *byte == b'\n').map_or(n_tail, |end| end + 1)
 }
 
+/// Compares lines in step, which is much faster than a general comparison if few of them differ.
+/// Returns `None` if a difference is longer than [`LOOK_AHEAD`].
+fn in_step(
+    before: &[u8],
+    starts: &[usize],
+    after: &[u8],
+    starts_after: &[usize],
+) -> Option<Vec<Replaced>> {
+    let n_lines = [starts.len() - 1, starts_after.len() - 1];
+    let is_equal = |[old, new]: [usize; 2]| {
+        let old = before.get(starts[old]..starts[old + 1]);
+        old == after.get(starts_after[new]..starts_after[new + 1])
+    };
+    let is_end = |at: [usize; 2]| at == n_lines;
+    let is_inside = |at: [usize; 2]| at[0] < n_lines[0] && at[1] < n_lines[1];
+    // Equal lines, or the end of both texts.
+    let is_in_step = |at: [usize; 2]| {
+        let mut next = (0..N_EQUAL).map(|n| [at[0] + n, at[1] + n]);
+        next.all(|at| is_end(at) || (is_inside(at) && is_equal(at))) || is_end(at)
+    };
+    let mut changes = Vec::new();
+    let mut at = [0, 0];
+    while !is_end(at) {
+        if is_inside(at) && is_equal(at) {
+            at = at.map(|line| line + 1);
+            continue;
+        }
+        // The nearest place first.
+        let mut places = (1..=LOOK_AHEAD)
+            .flat_map(|n| (0..=n).map(move |n_old| [at[0] + n_old, at[1] + n - n_old]));
+        let is_valid = |to: &[usize; 2]| to[0] <= n_lines[0] && to[1] <= n_lines[1];
+        let to = places.find(|to| is_valid(to) && is_in_step(*to))?;
+        changes.push(Replaced { before: at[0]..to[0], after: at[1]..to[1] });
+        at = to;
+    }
+    Some(changes)
+}
+
 /// Returns where each line starts, and the end.
 fn line_starts(bytes: &[u8]) -> Vec<usize> {
-    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-    let mut starts: Vec<usize> = [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect();
+    let ends = memchr::memchr_iter(b'\n', bytes);
+    let mut starts: Vec<usize> = [0].into_iter().chain(ends.map(|at| at + 1)).collect();
     if starts.last() != Some(&bytes.len()) {
         starts.push(bytes.len());
     }
@@ -337,6 +390,54 @@ mod tests {
         check("a\n", "", &[(0, "a\n", "")]);
         check("same", "same", &[]);
         check("xa\n", "a\n", &[(0, "xa\n", "a\n")]);
+    }
+
+    #[test]
+    fn few_differences_in_a_long_text_are_separate_hunks() {
+        let line = |n: usize| format!("line {n}\n");
+        let before: String = (0..20_000).map(line).collect();
+        let after: String = (0..20_000)
+            .map(|n| match n {
+                0 => "first\n".into(),
+                9_000 => String::new(),
+                15_000 => "new\n".repeat(100),
+                19_999 => "last".into(),
+                n => line(n),
+            })
+            .collect();
+        let hunks = Hunks::between(before.as_bytes(), after.as_bytes());
+        assert_eq!(hunks.apply(before.as_bytes()).as_deref(), Some(after.as_bytes()));
+        assert_eq!(hunks.len(), 4);
+        assert!(
+            hunks.iter().map(|hunk| hunk.removed.len() + hunk.inserted.len()).sum::<usize>() < 500
+        );
+    }
+
+    #[test]
+    fn lines_in_step_are_compared_like_any_others() {
+        let mut random = 1u64;
+        let mut text = |n_words: u64| -> Vec<u8> {
+            let mut word = || {
+                random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                [&b"a\n"[..], b"b\n", b"\n", b"long line\n", b"c"][(random >> 33) as usize % 5]
+            };
+            (0..n_words).flat_map(|_| word().to_vec()).collect()
+        };
+        for n in 0..3000 {
+            let (before, after) = (text(n % 12), text(n % 9));
+            let (starts, starts_after) = (line_starts(&before), line_starts(&after));
+            let changes = in_step(&before, &starts, &after, &starts_after).unwrap();
+            let (mut rebuilt, mut at) = (Vec::new(), 0);
+            for Replaced { before: old, after: new } in &changes {
+                // A line that did not change precedes every change but one at the start.
+                assert!(old.start > at || at == 0, "{changes:?}");
+                rebuilt.extend_from_slice(&before[starts[at]..starts[old.start]]);
+                rebuilt.extend_from_slice(&after[starts_after[new.start]..starts_after[new.end]]);
+                at = old.end;
+            }
+            rebuilt.extend_from_slice(&before[starts[at]..]);
+            assert_eq!(rebuilt, after);
+        }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 /// Shorter bytes are not worth compressing.
 const MIN_COMPRESSED: usize = 128;
 
-const LEVEL: i32 = 3;
+/// Higher levels save a few percent, and take several times as long.
+const LEVEL: i32 = 1;
 
 /// The largest content that is unpacked.
 const MAX_UNPACKED: usize = 256 << 20;

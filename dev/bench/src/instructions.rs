@@ -125,6 +125,7 @@ fn count_session(
     command.arg(format!("--log-file={}", log.display()));
     command.arg(format!("--callgrind-out-file={}", out.display()));
     command.arg(recto).arg("serve").arg(files.root()).args(crate::programs::MAX_ANSWER);
+    command.args(["--journal", if operation.is_recorded { "on" } else { "off" }]);
     let mut client = Client::start(&mut command)?;
     client.initialize()?;
     for round in 0..n_calls {

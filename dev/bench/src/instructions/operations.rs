@@ -17,6 +17,8 @@ pub struct Operation {
     /// The number of calls that the difference is divided by: enough to hide differences between
     /// two startups.
     pub n_calls: usize,
+    /// Whether the journal records the call.
+    pub is_recorded: bool,
     /// The arguments of a round, from 0.
     pub arguments: fn(&Files, usize) -> Value,
 }
@@ -27,18 +29,21 @@ pub const OPERATIONS: &[Operation] = &[
         name: "read_2kb",
         tool: "read_text_file",
         n_calls: 100,
+        is_recorded: false,
         arguments: |files, _| json!({"path": files.root().join("2kb.txt")}),
     },
     Operation {
         name: "read_1mb",
         tool: "read_text_file",
         n_calls: 2,
+        is_recorded: false,
         arguments: |files, _| json!({"path": files.root().join("1mb.txt")}),
     },
     Operation {
         name: "next_page_of_24mb",
         tool: "ReadLines",
         n_calls: 100,
+        is_recorded: false,
         arguments: |_, round| {
             let line = 400_000 + 20 * round;
             json!({"file_path": "24mb.txt", "lines": format!("{line}-{}", line + 19)})
@@ -48,6 +53,7 @@ pub const OPERATIONS: &[Operation] = &[
         name: "edit_1_in_1mb",
         tool: "edit_text_file",
         n_calls: 8,
+        is_recorded: false,
         arguments: |files, round| {
             let (old, new) = toggled(N_MARKS / 2, round);
             json!({"path": files.edited(), "old_string": old, "new_string": new})
@@ -57,27 +63,38 @@ pub const OPERATIONS: &[Operation] = &[
         name: "edit_100_in_1mb",
         tool: "multi_edit_text_file",
         n_calls: 2,
+        is_recorded: false,
         arguments: |files, round| json!({"path": files.edited(), "edits": toggled_edits(N_MARKS, round)}),
     },
     Operation {
         name: "write_1mb",
         tool: "write_text_file",
         n_calls: 2,
+        is_recorded: false,
         arguments: |files, round| {
             let content = text(1000 + round as u64, MB);
             json!({"path": files.root().join("written.txt"), "content": content})
         },
     },
     Operation {
+        name: "recorded_edit_100_in_1mb",
+        tool: "multi_edit_text_file",
+        n_calls: 2,
+        is_recorded: true,
+        arguments: |files, round| json!({"path": files.edited(), "edits": toggled_edits(N_MARKS, round)}),
+    },
+    Operation {
         name: "list_2000_files",
         tool: "ListFiles",
         n_calls: 10,
+        is_recorded: false,
         arguments: |_, _| json!({"pattern": "tree/**/*.rs"}),
     },
     Operation {
         name: "preview_of_csv",
         tool: "ReadAsTable",
         n_calls: 10,
+        is_recorded: false,
         arguments: |_, _| json!({"file_path": "table.csv", "limit": 100}),
     },
 ];
