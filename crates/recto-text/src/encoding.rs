@@ -61,32 +61,9 @@ impl Encoding {
 
     /// Whether bytes are UTF-8 without BOM and NUL, as nearly all files are.
     pub fn is_plain_utf8(bytes: &[u8]) -> bool {
-        const CHUNK: usize = 64;
-        const MAX_FOREIGN: usize = 256;
-        // ASCII without NUL. Without an early exit, the compiler vectorizes the comparison.
-        let is_ascii =
-            |chunk: &&[u8; CHUNK]| chunk.iter().fold(true, |is, byte| is & (*byte as i8 > 0));
-        if Encoding::has_bom(bytes) {
-            return false;
-        }
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            rest = &rest[CHUNK * rest.as_chunks().0.iter().take_while(is_ascii).count()..];
-            let foreign = &rest[..rest.len().min(MAX_FOREIGN)];
-            let n_valid = match std::str::from_utf8(foreign) {
-                Ok(_) => foreign.len(),
-                // It ends inside a character.
-                Err(error) if error.error_len().is_none() && foreign.len() < rest.len() => {
-                    error.valid_up_to()
-                }
-                Err(_) => return false,
-            };
-            if memchr::memchr(0, &foreign[..n_valid]).is_some() {
-                return false;
-            }
-            rest = &rest[n_valid..];
-        }
-        true
+        !Encoding::has_bom(bytes)
+            && simdutf8::basic::from_utf8(bytes).is_ok()
+            && memchr::memchr(0, bytes).is_none()
     }
 
     /// Detects the encoding from the start of a file, which may be cut inside a character.
