@@ -65,13 +65,13 @@ pub async fn serve(
         tokio::net::TcpListener::from_std(listener).map_err(|error| error.to_string())?;
     let slots = Slots::new(max_running);
     let gate = Arc::new(Gate::new(accounts, wire, slots, hosts, stop.clone()));
-    let room = Arc::new(Semaphore::new(HTTP_CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(HTTP_CONNECTIONS));
     let mut connections = JoinSet::new();
     let mut sweep = tokio::time::interval(SWEPT_EVERY);
     loop {
         let accept = async {
             // Beyond the limit, connections wait in the kernel's queue.
-            let permit = room.clone().acquire_owned().await.expect("it is never closed");
+            let permit = permits.clone().acquire_owned().await.expect("it is never closed");
             (listener.accept().await, permit)
         };
         tokio::select! {

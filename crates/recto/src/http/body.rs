@@ -127,13 +127,13 @@ impl Pieces {
     fn add(&mut self, mut data: &[u8]) {
         self.n_bytes += data.len();
         while !data.is_empty() {
-            let room = self.pieces.back().map_or(0, |piece| PIECE - piece.len());
-            if room == 0 {
+            let n_free = self.pieces.back().map_or(0, |piece| PIECE - piece.len());
+            if n_free == 0 {
                 self.pieces.push_back(Vec::with_capacity(data.len().min(PIECE)));
                 continue;
             }
-            let (now, rest) = data.split_at(room.min(data.len()));
-            self.pieces.back_mut().expect("it has room").extend_from_slice(now);
+            let (now, rest) = data.split_at(n_free.min(data.len()));
+            self.pieces.back_mut().expect("it is not full").extend_from_slice(now);
             data = rest;
         }
     }

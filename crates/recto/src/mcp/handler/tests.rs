@@ -18,7 +18,7 @@ use recto_store::memory::{MemoryStore, Node};
 
 /// A handler that runs one call at a time on one file.
 fn handler(content: &str) -> Handler {
-    let root = Path::new("/root");
+    let root = Path::new("/served");
     let nodes = BTreeMap::from([(root.join("a.txt"), Node::File(content.into()))]);
     let store = Arc::new(MemoryStore::new(root, nodes, |_| false));
     let delivery = Delivery { form: AnswerForm::Both, max_bytes: 2 << 20 };
@@ -42,7 +42,7 @@ async fn check_serves(lifecycle: ClientLifecycleMode) {
 
     // The second call needs the only slot, which the first has freed.
     for _ in 0..2 {
-        let arguments = json!({"path": "/root/a.txt"}).as_object().unwrap().clone();
+        let arguments = json!({"path": "/served/a.txt"}).as_object().unwrap().clone();
         let call = CallToolRequestParams::new("read_text_file").with_arguments(arguments);
         let result = client.call_tool(call).await.unwrap();
         assert_eq!(result.content[1].as_text().unwrap().text, content);
