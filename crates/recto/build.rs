@@ -1,13 +1,15 @@
 //! Packs relative relocations (DT_RELR). Unpacked they are 360 KB that every process reads and keeps
 //! mapped; packed they are a few.
 //!
-//! Only for native builds with glibc 2.36 or newer, whose loader supports the packed form.
+//! Only for native builds with glibc 2.36 or newer, whose loader supports the packed form, and with
+//! the default linker: another one may link for an older glibc.
 
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let is_native = std::env::var("HOST") == std::env::var("TARGET");
+    let is_native = std::env::var("HOST") == std::env::var("TARGET")
+        && std::env::var_os("RUSTC_LINKER").is_none();
     if is_native && glibc().is_some_and(|version| version >= (2, 36)) {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }

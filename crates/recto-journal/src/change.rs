@@ -2,13 +2,16 @@
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use recto_store::record::RecordedMetadata;
+use recto_store::record::{RecordedMetadata, Turn};
 use rusqlite::Row;
 
 use crate::digest::ContentDigest;
 use crate::undo::HunkId;
+
+/// The form of a symbolic link, whose content is its target.
+pub const LINK: &str = "link";
 
 /// A recorded change, without its hunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +34,13 @@ pub struct Change {
     pub session: Option<Session>,
     /// The id that the client gave the call.
     pub call: Option<String>,
+    /// The turn in which the call was made, if turns are recorded.
+    pub turn: Turn,
     /// The contents before and after; `None` where the file does not exist.
     pub digests: [Option<ContentDigest>; 2],
     /// Their sizes.
     pub n_bytes: [Option<u64>; 2],
-    /// How the bytes are to be read: an encoding or `binary`.
+    /// How the bytes are to be read: an encoding, `binary`, or `link` for the target of a link.
     pub form: Option<String>,
     /// The permissions before.
     pub mode: Option<u32>,
@@ -43,6 +48,10 @@ pub struct Change {
     pub undoes: Vec<HunkId>,
     /// Whether the content of the change is stored.
     pub has_content: bool,
+    /// The transaction, if the change was made together with others.
+    pub transaction: Option<u64>,
+    /// The new name of a file that was moved, or the old one if `path` is the new one.
+    pub moved: Option<PathBuf>,
 }
 
 /// What kind of change it is.
@@ -78,7 +87,7 @@ pub enum State {
 /// Who made changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// The session.
+    /// The session. Empty if it is unknown: then not even changes of one client belong together.
     pub name: String,
     /// The client's name.
     pub client: String,
@@ -118,10 +127,23 @@ impl State {
 }
 
 impl Change {
+    /// Whether it created or removed a symbolic link.
+    pub fn is_of_link(&self) -> bool {
+        self.form.as_deref() == Some(LINK)
+    }
+
+    /// Returns the old and the new path of a file that the change moved.
+    pub fn moved_names(&self) -> Option<[&Path; 2]> {
+        let other = self.moved.as_deref()?;
+        let is_new = self.digests[0].is_none();
+        Some(if is_new { [other, &self.path] } else { [&self.path, other] })
+    }
+
     /// The columns that [`Change::from_row`] reads.
     pub(crate) const QUERY: &str = "SELECT changes.id, changes.time, roots.path, files.path, kind, \
         state, is_in_editor, sessions.name, sessions.client, sessions.version, call, before, after, \
-        n_before, n_after, form, mode, undoes, hunks IS NOT NULL FROM changes \
+        n_before, n_after, form, mode, undoes, hunks IS NOT NULL, together, \
+        (SELECT path FROM files WHERE id = moved), model, title FROM changes \
         JOIN files ON files.id = changes.file JOIN roots ON roots.id = files.root \
         LEFT JOIN sessions ON sessions.id = changes.session";
 
@@ -149,12 +171,15 @@ impl Change {
             is_in_editor: row.get(6)?,
             session,
             call: row.get(10)?,
+            turn: Turn { model: row.get(21)?, title: row.get(22)? },
             digests: [digest(11)?, digest(12)?],
             n_bytes: [row.get::<_, Option<i64>>(13)?, row.get(14)?].map(|n| n.map(|n| n as u64)),
             form: row.get(15)?,
             mode: row.get(16)?,
             undoes: undoes.and_then(decode_undoes).unwrap_or_default(),
             has_content: row.get(18)?,
+            transaction: row.get::<_, Option<i64>>(19)?.map(|id| id as u64),
+            moved: row.get::<_, Option<_>>(20)?.map(crate::reader::path_of),
         })
     }
 }

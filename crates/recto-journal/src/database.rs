@@ -1,10 +1,13 @@
 //! The SQLite database: its settings, its tables and the rule for other formats.
 //!
-//! The write-ahead log lets readers and the writer work at the same time. Records of intentions are
-//! synced with every commit, records of outcomes are not: a lost outcome is found again by what is in
-//! the file. Deleted content is overwritten with zeros, and free pages are returned in small steps.
+//! The write-ahead log lets readers and the writer work at the same time. SQLite does not sync it with
+//! every commit: [`Log::sync`] does so for records of intentions, without the lock, so that several
+//! processes sync at the same time. A lost outcome is found again by what is in the file. Deleted content is overwritten with zeros, and free pages are returned in small steps.
 
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use recto_platform::random_bytes;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
@@ -16,6 +19,9 @@ use crate::state_dir::StateDir;
 /// The format of the tables. A database with a newer format is neither read nor written; one with an
 /// older format is converted when it is opened for writing.
 const FORMAT: i64 = 1;
+
+/// The number of bytes by which the write-ahead log is extended.
+const EXTENSION: u64 = 2 << 20;
 
 const TABLES: &str = "
     CREATE TABLE secret (bytes BLOB NOT NULL);
@@ -47,6 +53,8 @@ const TABLES: &str = "
         state INTEGER NOT NULL,
         is_in_editor INTEGER NOT NULL,
         call TEXT,
+        model TEXT,
+        title TEXT,
         before BLOB,
         after BLOB,
         n_before INTEGER,
@@ -55,12 +63,29 @@ const TABLES: &str = "
         mode INTEGER,
         metadata BLOB,
         undoes BLOB,
-        hunks BLOB
+        hunks BLOB,
+        -- The transaction, if the change was made together with others.
+        together INTEGER REFERENCES transactions,
+        -- The new name of the file, or the old one if it has the new name.
+        moved INTEGER REFERENCES files
     );
+    CREATE TABLE transactions (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        -- A part of the names of its temporary files.
+        token TEXT NOT NULL,
+        -- 0: intended, 1: done, 2: without temporary files, 3: uncertain.
+        state INTEGER NOT NULL,
+        -- Paths, separated by NUL.
+        new_dirs BLOB NOT NULL
+    );
+    CREATE INDEX unfinished_transactions ON transactions (id) WHERE state < 2;
+    CREATE INDEX changes_together ON changes (together) WHERE together IS NOT NULL;
     CREATE INDEX changes_of_file ON changes (file, id);
     CREATE INDEX changes_without_outcome ON changes (file) WHERE state = 0;
     -- The content before a change, where it does not follow from the changes before it.
     CREATE TABLE contents (change INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
+    -- Hunks that the user wants to keep.
+    CREATE TABLE kept (change INTEGER, hunk INTEGER, PRIMARY KEY (change, hunk)) WITHOUT ROWID;
     CREATE TRIGGER change_added AFTER INSERT ON changes WHEN NEW.hunks IS NOT NULL BEGIN
         UPDATE roots SET n_bytes = n_bytes + length(NEW.hunks)
             WHERE id = (SELECT root FROM files WHERE id = NEW.file);
@@ -72,6 +97,7 @@ const TABLES: &str = "
     END;
     CREATE TRIGGER change_removed BEFORE DELETE ON changes BEGIN
         DELETE FROM contents WHERE change = OLD.id;
+        DELETE FROM kept WHERE change = OLD.id;
         UPDATE roots SET n_bytes = n_bytes - ifnull(length(OLD.hunks), 0)
             WHERE id = (SELECT root FROM files WHERE id = OLD.file);
     END;
@@ -91,7 +117,43 @@ pub struct Database {
     pub connection: Connection,
     /// Digests contents with the secret of this database.
     pub digests: Digests,
-    is_synced: bool,
+    /// The write-ahead log. `None` on a network file system, where every commit is synced.
+    pub log: Option<Arc<Log>>,
+}
+
+/// The write-ahead log of an open database.
+pub struct Log(File);
+
+impl Log {
+    /// Waits until all transactions that were committed before are on disk.
+    pub fn sync(&self) -> Result<()> {
+        self.0.sync_data().map_err(|error| self.failed(error))
+    }
+
+    /// Returns whether the next transactions will make the file longer, if it has `n_used` bytes.
+    pub fn is_short(&self, n_used: u64) -> Result<bool> {
+        Ok(self.n_bytes()? < n_used + EXTENSION / 2)
+    }
+
+    /// Makes the file longer than it is, because syncing a file that grew takes many times as long as
+    /// syncing overwritten bytes. The caller has the lock.
+    pub fn extend(&self, n_used: u64) -> Result<()> {
+        if self.is_short(n_used)? {
+            // Blocks that are allocated but not written would be as slow.
+            let zeros = vec![0; EXTENSION as usize];
+            let end = self.n_bytes()?.max(n_used);
+            self.0.write_all_at(&zeros, end).map_err(|error| self.failed(error))?;
+        }
+        Ok(())
+    }
+
+    fn n_bytes(&self) -> Result<u64> {
+        Ok(self.0.metadata().map_err(|error| self.failed(error))?.len())
+    }
+
+    fn failed(&self, error: std::io::Error) -> Error {
+        Error::StateDir { path: "journal.db-wal".into(), cause: error.to_string() }
+    }
 }
 
 impl Database {
@@ -105,12 +167,21 @@ impl Database {
         // Checkpoints are made after an answer, by the thread that works through what can wait.
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         let mut database = Database::configured(connection)?;
+        if mode == "TRUNCATE" {
+            database.connection.pragma_update(None, "synchronous", "FULL")?;
+        }
         match database.format()? {
             0 => database.create_tables()?,
             FORMAT => {}
             found => return Err(Error::Newer { found, supported: FORMAT }),
         }
         database.read_secret()?;
+        if mode == "WAL" {
+            let log = OpenOptions::new().write(true).open(dir.log());
+            let cause = |error: std::io::Error| error.to_string();
+            let log = log.map_err(|error| Error::StateDir { path: dir.log(), cause: cause(error) });
+            database.log = Some(Arc::new(Log(log?)));
+        }
         Ok(database)
     }
 
@@ -120,6 +191,7 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut database = Database::configured(Connection::open_with_flags(path, flags)?)?;
         match database.format()? {
+            0 => return Err(Error::Unfinished),
             FORMAT => {}
             found => return Err(Error::Newer { found, supported: FORMAT }),
         }
@@ -130,7 +202,7 @@ impl Database {
     fn configured(connection: Connection) -> Result<Database> {
         connection.busy_timeout(crate::state_dir::LOCK_WAIT)?;
         for (name, value) in [
-            ("synchronous", "FULL"),
+            ("synchronous", "NORMAL"),
             ("secure_delete", "ON"),
             ("foreign_keys", "OFF"),
             // No files outside the state directory.
@@ -146,7 +218,7 @@ impl Database {
             })?;
         }
         let digests = Digests::new([0; SECRET_BYTES]);
-        Ok(Database { connection, digests, is_synced: true })
+        Ok(Database { connection, digests, log: None })
     }
 
     fn format(&self) -> Result<i64> {
@@ -172,16 +244,6 @@ impl Database {
             self.connection.query_row(query, [], |row| row.get(0)).optional()?;
         let secret = secret.and_then(|secret| secret.try_into().ok());
         self.digests = Digests::new(secret.ok_or(Error::Damaged { change: 0 })?);
-        Ok(())
-    }
-
-    /// Sets whether commits wait for the disk.
-    pub fn sync_commits(&mut self, is_synced: bool) -> Result<()> {
-        if self.is_synced != is_synced {
-            let value = if is_synced { "FULL" } else { "NORMAL" };
-            self.connection.pragma_update(None, "synchronous", value)?;
-            self.is_synced = is_synced;
-        }
         Ok(())
     }
 }

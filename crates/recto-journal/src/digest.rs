@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128_with_secret};
 pub const SECRET_BYTES: usize = 192;
 
 /// Digests contents with the secret of one database.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Digests(Box<[u8; SECRET_BYTES]>);
 
 /// The digest of a content.

@@ -28,6 +28,11 @@ pub enum Error {
         /// The newest format that this version reads.
         supported: i64,
     },
+    /// A process was killed while it created the database.
+    #[error(
+        "nothing is recorded yet: a process was killed while it created the database, and the next change creates it again"
+    )]
+    Unfinished,
     /// Another process does not release the lock.
     #[error("another process has locked the journal for more than {seconds} seconds")]
     Locked {

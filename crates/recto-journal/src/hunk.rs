@@ -15,6 +15,9 @@ const MAX_COMPARED: usize = 256 << 10;
 /// The shortest difference in which lines are compared in step first.
 const MIN_IN_STEP: usize = 16 << 10;
 
+/// The most lines that differ in a comparison in step, if there is time for another one.
+const MAX_IN_STEP: usize = 4;
+
 /// How many lines after a difference are inspected for equal ones.
 const LOOK_AHEAD: usize = 256;
 
@@ -56,6 +59,10 @@ pub enum Form {
 impl Form {
     /// Returns the form of some content.
     pub fn of(bytes: &[u8]) -> Form {
+        // Much faster than the rest.
+        if Encoding::is_plain_utf8(bytes) {
+            return Form::Utf8;
+        }
         if let Some(encoding) = Encoding::sniff(&bytes[..bytes.len().min(4)])
             && Encoding::has_bom(bytes)
         {
@@ -89,10 +96,14 @@ impl Form {
 impl Hunks {
     /// Compares two contents.
     pub fn between(before: &[u8], after: &[u8]) -> Hunks {
+        Hunks::between_forms(before, after, [before, after].map(Form::of))
+    }
+
+    /// Compares two contents whose forms are known.
+    pub fn between_forms(before: &[u8], after: &[u8], [form, form_after]: [Form; 2]) -> Hunks {
         if before == after {
             return Hunks::default();
         }
-        let (form, form_after) = (Form::of(before), Form::of(after));
         let is_empty = before.is_empty() || after.is_empty();
         if is_empty || form != form_after || form == Form::Binary {
             return Hunks::whole(before, after);
@@ -150,7 +161,12 @@ impl Hunks {
             0..MIN_IN_STEP => None,
             _ => in_step(middle, &starts, middle_after, &starts_after),
         };
-        let changes = match in_step {
+        // Lines in step are not the best match if much differs.
+        let is_small = |changes: &Vec<Replaced>| {
+            let n_lines = changes.iter().map(|change| change.before.len() + change.after.len());
+            n_bytes > MAX_COMPARED || n_lines.sum::<usize>() <= MAX_IN_STEP
+        };
+        let changes = match in_step.filter(is_small) {
             Some(changes) => changes,
             None if n_bytes <= MAX_COMPARED => {
                 LineDiff::new(middle, middle_after).changes().to_vec()

@@ -1,18 +1,24 @@
 //! Records changes: the intention before a change, the outcome after it.
 //!
 //! Nothing is opened before the first change. One connection writes; every transaction waits for the
-//! lock of the state directory. What can wait until the answer is sent, such as contents, differences
-//! made by other programs, checkpoints and pruning, is left to a thread: see [`crate::later`].
+//! lock of the state directory. What can wait until the answer is sent, such as outcomes, contents,
+//! differences made by other programs, checkpoints and pruning, is left to a thread: see
+//! [`crate::later`].
 
 mod intent;
+mod transaction;
 
 pub use intent::settle_by_evidence;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
-use recto_store::record::{NotRecorded, Origin, Outcome, RecordedChange, Recorder, Ticket};
+use recto_store::record::{
+    NotRecorded, Origin, OriginSession, Outcome, RecordedChange, RecordedTransaction, Recorder,
+    Ticket, TransactionState, Turn, UnfinishedTransaction, VisitBytes,
+};
 use recto_store::sync::lock;
 use rusqlite::{Transaction, TransactionBehavior, params};
 
@@ -23,10 +29,12 @@ use crate::error::Result;
 use crate::exclude::Excluded;
 use crate::hunk::Hunks;
 use crate::keeping::Limits;
-use crate::later::{Job, Later};
+use crate::later::{Job, Later, Settled, record_outcomes};
+use crate::live::LiveMark;
 use crate::packed::pack;
 use crate::state_dir::{JournalLock, StateDir};
 use intent::Described;
+use transaction::Checked;
 
 /// How long after a failure to open the database the next change tries again.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
@@ -48,7 +56,12 @@ pub struct Journal {
     settings: Settings,
     writer: Mutex<Writer>,
     later: Later,
+    turns: OnceLock<TurnSource>,
+    checked: Mutex<Checked>,
 }
+
+/// Returns the current turn of the session.
+pub type TurnSource = Box<dyn Fn() -> Turn + Send + Sync>;
 
 enum Writer {
     Closed,
@@ -62,6 +75,18 @@ struct OpenWriter {
     excluded: Arc<Excluded>,
     /// Changes without an outcome yet.
     pending: HashMap<u64, Pending>,
+    /// Transactions of this process that are not finished.
+    transactions: HashMap<u64, Vec<Job>>,
+    live: Option<LiveMark>,
+}
+
+impl OpenWriter {
+    /// Notes that a session of this process is live.
+    fn add_live(&mut self, origin: &Origin) {
+        if let (OriginSession::Named(name), Some(live)) = (&origin.session, &mut self.live) {
+            live.add(name);
+        }
+    }
 }
 
 /// What is needed when the outcome of a change is known.
@@ -70,6 +95,7 @@ struct Pending {
     jobs: Vec<Job>,
     /// The content before, for a change that an editor may make differently.
     before: Option<Vec<u8>>,
+    is_in_editor: bool,
     is_excluded: bool,
 }
 
@@ -77,7 +103,23 @@ impl Journal {
     /// Records in a state directory.
     pub fn new(dir: StateDir, settings: Settings) -> Journal {
         let later = Later::new(dir.clone(), settings.limits);
-        Journal { dir, settings, writer: Mutex::new(Writer::Closed), later }
+        let (writer, checked) = (Mutex::new(Writer::Closed), Mutex::default());
+        let turns = OnceLock::new();
+        Journal { dir, settings, writer, later, turns, checked }
+    }
+
+    /// Also records the turn in which each change is made.
+    pub fn record_turns(&self, turn: TurnSource) {
+        // The first one is kept.
+        let _ = self.turns.set(turn);
+    }
+
+    /// Adds the current turn, if turns are recorded.
+    fn with_turn<'a>(&self, origin: &'a Origin) -> Cow<'a, Origin> {
+        match self.turns.get() {
+            Some(turn) => Cow::Owned(Origin { turn: turn(), ..origin.clone() }),
+            None => Cow::Borrowed(origin),
+        }
     }
 
     /// Returns the state directory.
@@ -88,6 +130,24 @@ impl Journal {
     /// Waits until everything that was left for later is done.
     pub fn flush(&self) {
         self.later.flush();
+    }
+
+    /// Returns the name of the session to which a change belongs; empty if it is unknown.
+    fn session<'a>(&'a self, origin: &'a Origin) -> &'a str {
+        match &origin.session {
+            OriginSession::OfProcess => &self.settings.session,
+            OriginSession::Named(name) => name,
+            OriginSession::Unknown => "",
+        }
+    }
+
+    /// Notes that a session of this process has ended while the process goes on.
+    pub fn end_session(&self, name: &str) {
+        if let Writer::Open(open) = &mut *lock(&self.writer)
+            && let Some(live) = &mut open.live
+        {
+            live.remove(name);
+        }
     }
 
     /// Opens the database if it is not open. Fails with the cause of an earlier failure for a while.
@@ -105,6 +165,8 @@ impl Journal {
                     database,
                     excluded: Arc::new(Excluded::new(&self.settings.excluded)),
                     pending: HashMap::new(),
+                    transactions: HashMap::new(),
+                    live: LiveMark::new(&self.dir, &self.settings.session),
                 })),
                 Err(error) => Writer::Failed { cause: error.to_string(), at: Instant::now() },
             };
@@ -120,12 +182,10 @@ impl Journal {
     fn transact<T>(
         &self,
         writer: &mut MutexGuard<'_, Writer>,
-        is_synced: bool,
         run: impl FnOnce(&Transaction<'_>) -> Result<T>,
     ) -> Result<T, NotRecorded> {
         let open = self.open(writer)?;
         let transacted = || -> Result<T> {
-            open.database.sync_commits(is_synced)?;
             let _lock: JournalLock = self.dir.lock()?;
             let connection = &mut open.database.connection;
             let transaction =
@@ -143,6 +203,33 @@ impl Journal {
             NotRecorded { cause }
         })
     }
+
+    /// Records the outcome of a change in an editor, whose content may differ from the intended one.
+    fn settle_in_editor(
+        &self,
+        writer: &mut MutexGuard<'_, Writer>,
+        id: u64,
+        pending: &Pending,
+        after: &[u8],
+        digests: &Digests,
+    ) {
+        let before = pending.before.as_deref().unwrap_or_default();
+        let hunks = || pack(&Hunks::between(before, after).encode());
+        let hunks = (!pending.is_excluded).then(hunks);
+        // If this fails, the outcome is found by what is in the file.
+        let _ = self.transact(writer, |transaction| {
+            let update =
+                "UPDATE changes SET state = ?, after = ?, n_after = ?, hunks = ? WHERE id = ?";
+            transaction.prepare_cached(update)?.execute(params![
+                State::Done as i64,
+                digests.of(after).as_bytes(),
+                after.len() as i64,
+                hunks,
+                id as i64
+            ])?;
+            Ok(())
+        });
+    }
 }
 
 impl Recorder for Journal {
@@ -157,14 +244,26 @@ impl Recorder for Journal {
         let Some(described) = Described::of(change, &digests, is_excluded) else {
             return Err(NotRecorded { cause: "the file cannot be read".into() });
         };
+        let origin = &*self.with_turn(origin);
         let mut writer = lock(&self.writer);
-        let (id, jobs) = self.transact(&mut writer, true, |transaction| {
-            described.insert(transaction, change, origin, &self.settings.session)
+        let session = self.session(origin);
+        // They cost little here, and the next change of the same file needs them.
+        let outcomes = self.later.outcomes();
+        let (id, jobs) = self.transact(&mut writer, |transaction| {
+            record_outcomes(transaction, &digests, &outcomes)?;
+            described.insert(transaction, change, origin, session, None)
         })?;
-        let before = described.before_in_editor(change);
-        let pending = Pending { jobs, before, is_excluded };
-        if let Writer::Open(open) = &mut *writer {
-            open.pending.insert(id, pending);
+        self.later.forget(&outcomes);
+        let (before, is_in_editor) = (described.before_in_editor(change), change.is_in_editor);
+        let pending = Pending { jobs, before, is_in_editor, is_excluded };
+        let Writer::Open(open) = &mut *writer else { return Ok(Ticket(id)) };
+        open.pending.insert(id, pending);
+        open.add_live(origin);
+        let log = open.database.log.clone().filter(|_| change.is_durable);
+        drop(writer);
+        // Without any lock, so that several calls and processes sync at the same time.
+        if let Some(log) = log {
+            log.sync().map_err(|error| NotRecorded { cause: error.to_string() })?;
         }
         Ok(Ticket(id))
     }
@@ -172,42 +271,55 @@ impl Recorder for Journal {
     fn settle(&self, ticket: Ticket, outcome: Outcome<'_>) {
         let mut writer = lock(&self.writer);
         let Writer::Open(open) = &mut *writer else { return };
-        let Some(Pending { jobs, before, is_excluded }) = open.pending.remove(&ticket.0) else {
-            return;
-        };
+        let Some(mut pending) = open.pending.remove(&ticket.0) else { return };
+        let jobs = std::mem::take(&mut pending.jobs);
         let digests = open.digests.clone();
-        let id = ticket.0 as i64;
-        // If this fails, the outcome is found by what is in the file.
-        let _ = self.transact(&mut writer, false, |transaction| {
-            match outcome {
-                Outcome::Done { content_after: None } => {
-                    let update = "UPDATE changes SET state = ? WHERE id = ?";
-                    let mut update = transaction.prepare_cached(update)?;
-                    update.execute(params![State::Done as i64, id])?;
-                }
-                Outcome::Done { content_after: Some(after) } => {
-                    let before = before.unwrap_or_default();
-                    let hunks = pack(&Hunks::between(&before, after).encode());
-                    let hunks = Some(hunks).filter(|_| !is_excluded);
-                    let update = "UPDATE changes SET state = ?, after = ?, n_after = ?, hunks = ? \
-                        WHERE id = ?";
-                    transaction.prepare_cached(update)?.execute(params![
-                        State::Done as i64,
-                        digests.of(after).as_bytes(),
-                        after.len() as i64,
-                        hunks,
-                        id
-                    ])?;
-                }
-                Outcome::NotDone => {
-                    let delete = "DELETE FROM changes WHERE id = ?";
-                    transaction.prepare_cached(delete)?.execute([id])?;
-                }
-                Outcome::Unknown => {}
+        let settled = match outcome {
+            Outcome::Done { content_after: Some(after) } => {
+                self.settle_in_editor(&mut writer, ticket.0, &pending, after, &digests);
+                None
             }
-            Ok(())
-        });
+            Outcome::Done { content_after: None } => Some(true),
+            Outcome::NotDone => Some(false),
+            Outcome::Unknown => None,
+        };
+        let (change, of) = (ticket.0, digests.clone());
+        self.later.settle(settled.map(|is_done| Settled { digests: of, change, is_done }));
+        if pending.is_in_editor {
+            // At once: the file does not show the outcome if the editor has not saved it.
+            let outcomes = self.later.outcomes();
+            let record = |it: &Transaction<'_>| record_outcomes(it, &digests, &outcomes);
+            if self.transact(&mut writer, record).is_ok() {
+                self.later.forget(&outcomes);
+            }
+        }
         drop(writer);
         self.later.push(jobs);
+    }
+
+    fn intend_all(
+        &self,
+        transaction: &RecordedTransaction<'_>,
+        origin: &Origin,
+    ) -> Result<Ticket, NotRecorded> {
+        self.intend_transaction(transaction, &self.with_turn(origin))
+    }
+
+    fn settle_all(&self, ticket: Ticket, state: TransactionState) {
+        self.settle_transaction(ticket, state);
+    }
+
+    fn unfinished(&self) -> Vec<UnfinishedTransaction> {
+        self.unfinished_transactions()
+    }
+
+    fn state(&self, ticket: Ticket) -> Option<TransactionState> {
+        self.transaction_state(ticket)
+    }
+
+    fn digest(&self, content: &dyn VisitBytes) -> Option<Vec<u8>> {
+        let digests = self.open(&mut lock(&self.writer)).ok()?.digests.clone();
+        let digest = digests.of_pieces(|visit| content.visit(visit))?;
+        Some(digest.as_bytes().to_vec())
     }
 }

@@ -220,6 +220,11 @@ fn remove_changes(transaction: &Transaction<'_>, ids: &[i64]) -> Result<()> {
     for id in ids {
         transaction.prepare_cached("DELETE FROM changes WHERE id = ?")?.execute([id])?;
     }
+    transaction.execute(
+        "DELETE FROM transactions WHERE state >= 2 \
+            AND NOT EXISTS (SELECT 1 FROM changes WHERE together = transactions.id)",
+        [],
+    )?;
     for (table, users) in [("files", "changes WHERE file"), ("roots", "files WHERE root")] {
         if !ids.is_empty() {
             let unused = format!(

@@ -1,12 +1,14 @@
 //! The journal: a record of every change that recto makes, and undo of exactly those changes.
 //!
 //! A store records a change through [`Journal`] before and after it makes it. [`Reader`] returns what
-//! was recorded, and [`undo`] computes how to undo parts of it. Contents are stored as [`hunk`]s in
+//! was recorded, [`undo`] computes how to undo parts of it, and [`undo_files`] does that in files. Contents are stored as [`hunk`]s in
 //! SQLite, in a [`state_dir`] that no tool can reach. `docs/journal.md` describes it for users,
 //! `docs/decisions/0018-journal.md` says why it is built this way.
 //!
-//! Only [`journal`] knows stores, by the trait that they define. The rest works on bytes and rows.
+//! Only [`journal`], by the trait that they define, and [`undo_files`] know stores. The rest works on
+//! bytes and rows.
 
+pub mod blame;
 pub mod change;
 mod database;
 pub mod digest;
@@ -15,11 +17,14 @@ mod exclude;
 pub mod hunk;
 pub mod journal;
 pub mod keeping;
+mod kept;
 mod later;
+mod live;
 mod packed;
 pub mod reader;
 pub mod state_dir;
 pub mod undo;
+pub mod undo_files;
 
 pub use change::{Change, Kind, Session, State};
 pub use error::{Error, Result};

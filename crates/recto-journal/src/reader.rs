@@ -47,8 +47,29 @@ impl Reader {
         if !dir.database().exists() {
             return Ok(None);
         }
-        let database = Database::open_to_read(&dir.database())?;
-        Ok(Some(Reader { dir: dir.clone(), database }))
+        match Database::open_to_read(&dir.database()) {
+            Ok(database) => Ok(Some(Reader { dir: dir.clone(), database })),
+            Err(Error::Unfinished) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn dir(&self) -> &StateDir {
+        &self.dir
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.database.connection
+    }
+
+    pub(crate) fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.database.connection
+    }
+
+    /// Returns a number that differs from the last one if another connection has changed the journal
+    /// in between.
+    pub fn version(&self) -> Result<i64> {
+        Ok(self.connection().pragma_query_value(None, "data_version", |row| row.get(0))?)
     }
 
     /// Returns changes, oldest first.
@@ -83,6 +104,14 @@ impl Reader {
         let query = format!("{} WHERE changes.id = ?", Change::QUERY);
         let mut query = self.database.connection.prepare_cached(&query)?;
         Ok(query.query_row([id as i64], Change::from_row).optional()?)
+    }
+
+    /// Returns the changes of a transaction, oldest first.
+    pub fn transaction(&self, id: u64) -> Result<Vec<Change>> {
+        let query = format!("{} WHERE together = ? ORDER BY changes.id", Change::QUERY);
+        let mut query = self.database.connection.prepare_cached(&query)?;
+        let changes = query.query_map([id as i64], Change::from_row)?;
+        Ok(changes.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Returns the changes of one file, oldest first.
@@ -124,7 +153,8 @@ impl Reader {
 
     /// Returns the files with changes that have no outcome.
     pub fn unsettled(&self) -> Result<Vec<Change>> {
-        let query = format!("{} WHERE state = 0 ORDER BY changes.id", Change::QUERY);
+        let query =
+            format!("{} WHERE state = 0 AND together IS NULL ORDER BY changes.id", Change::QUERY);
         let mut query = self.database.connection.prepare(&query)?;
         let changes = query.query_map([], Change::from_row)?;
         Ok(changes.collect::<rusqlite::Result<_>>()?)
@@ -147,11 +177,87 @@ impl Reader {
         Ok(transaction.commit()?)
     }
 
+    /// Returns the changes of the file that has a path now, oldest first: also those under earlier
+    /// names, but none of a file that was moved away.
+    pub fn lineage(&self, path: &Path) -> Result<Vec<Change>> {
+        let mut parts = Vec::new();
+        let (mut path, mut end) = (path.to_path_buf(), u64::MAX);
+        loop {
+            let mut changes = self.changes_of(&path)?;
+            changes.retain(|change| change.id < end);
+            let is_made = |change: &Change| change.state == State::Done && change.moved.is_some();
+            let left = |change: &Change| is_made(change) && change.digests[1].is_none();
+            if let Some(last) = changes.iter().rposition(left) {
+                changes.drain(..=last);
+            }
+            let came = |change: &Change| is_made(change) && change.digests[0].is_none();
+            let Some(first) = changes.iter().rposition(came) else {
+                parts.push(changes);
+                break;
+            };
+            changes.drain(..first);
+            let other = self.other_name(&changes[0])?;
+            let old = changes[0].moved.clone();
+            parts.push(changes);
+            let (Some(old), Some(other)) = (old, other) else { break };
+            parts.push(vec![other.clone()]);
+            (path, end) = (old, other.id);
+        }
+        Ok(parts.into_iter().rev().flatten().collect())
+    }
+
+    /// Returns the record of a move under the other name of the file.
+    pub fn other_name(&self, change: &Change) -> Result<Option<Change>> {
+        let Some(moved) = &change.moved else { return Ok(None) };
+        let is_other = |other: &Change| {
+            other.transaction == change.transaction && other.moved.as_ref() == Some(&change.path)
+        };
+        Ok(self.changes_of(moved)?.into_iter().find(is_other))
+    }
+
+    /// Returns the path that the file of a change has now.
+    pub fn current_path(&self, change: &Change) -> Result<PathBuf> {
+        let (mut path, mut since) = (change.path.clone(), change.id);
+        loop {
+            let is_move = |later: &Change| {
+                later.id >= since
+                    && later.state == State::Done
+                    && later.moved.is_some()
+                    && later.digests[1].is_none()
+            };
+            match self.changes_of(&path)?.into_iter().find(is_move) {
+                Some(Change { moved: Some(moved), id, .. }) => (path, since) = (moved, id + 1),
+                _ => return Ok(path),
+            }
+        }
+    }
+
     /// Returns all changes of a file as steps that lead to its current content, for
     /// [`undo::plan`](crate::undo::plan). A difference to the last recorded version becomes a step of
     /// its own.
     pub fn steps(&self, path: &Path, content: Option<&[u8]>) -> Result<Vec<Step>> {
-        let changes = self.changes_of(path)?;
+        self.steps_of(&self.content_changes(path)?, content)
+    }
+
+    /// Returns the changes of the file that has a path now, without moves, which do not change the
+    /// content.
+    fn content_changes(&self, path: &Path) -> Result<Vec<Change>> {
+        let mut changes = self.lineage(path)?;
+        changes.retain(|change| change.moved.is_none());
+        Ok(changes)
+    }
+
+    /// Returns the changes up to the last version with this content as steps. If no version has it,
+    /// all changes are followed by a step to it.
+    pub fn steps_to_version(&self, path: &Path, content: &[u8]) -> Result<Vec<Step>> {
+        let changes = self.content_changes(path)?;
+        let digest = Some(self.digest(content));
+        let last = changes.iter().rposition(|change| change.digests[1] == digest);
+        let until = last.map_or(&changes[..], |last| &changes[..=last]);
+        self.steps_of(until, Some(content))
+    }
+
+    fn steps_of(&self, changes: &[Change], content: Option<&[u8]>) -> Result<Vec<Step>> {
         let now = content.map(|content| self.digest(content));
         let mut steps: Vec<Step> = Vec::new();
         let mut last: Option<&Change> = None;
@@ -228,7 +334,9 @@ fn content(
     is_after: bool,
 ) -> Result<Option<Option<Vec<u8>>>> {
     let query = "SELECT id, before IS NULL, after IS NULL, \
-        (SELECT bytes FROM contents WHERE change = id) FROM changes \
+        (SELECT bytes FROM contents WHERE change = id), \
+        (SELECT id FROM changes AS other WHERE other.together = changes.together \
+            AND other.file = changes.moved AND other.moved = changes.file) FROM changes \
         WHERE file = (SELECT file FROM changes WHERE id = ?1) AND id <= ?1 \
         AND (state IN (1, 2) OR id = ?1) ORDER BY id DESC";
     let mut query = connection.prepare_cached(query)?;
@@ -239,6 +347,13 @@ fn content(
         let (id, is_new, is_removed): (i64, bool, bool) = (row.get(0)?, row.get(1)?, row.get(2)?);
         if is_after || id as u64 != change {
             applied.push((id as u64, is_removed));
+        }
+        let old_name: Option<i64> = row.get(4)?;
+        if let Some(old_name) = old_name.filter(|_| is_new && (is_after || id as u64 != change)) {
+            // A file that was moved here has the content that it had under its old name.
+            applied.pop();
+            base = content(connection, old_name as u64, false)?;
+            break;
         }
         if is_new {
             base = Some(None);

@@ -23,6 +23,9 @@ pub const VARIABLE: &str = "RECTO_STATE_DIR";
 /// How long a transaction waits for those of other processes.
 pub const LOCK_WAIT: Duration = Duration::from_secs(5);
 
+/// How often a transaction tries to get the lock before it waits in the kernel's queue.
+const N_ATTEMPTS: u32 = 4;
+
 const LOCK_FILE: &str = "journal.lock";
 
 const MARKER_TEXT: &[u8] = b"recto keeps its state here. Its tools do not show this directory.\n";
@@ -115,6 +118,11 @@ impl StateDir {
         self.path.join("journal.db")
     }
 
+    /// Returns the path of its write-ahead log.
+    pub fn log(&self) -> PathBuf {
+        self.path.join("journal.db-wal")
+    }
+
     /// Returns the name of the network file system on which the directory is, if it is on one.
     pub fn network(&self) -> Option<String> {
         let name = recto_platform::filesystem_name(&self.path).ok()?;
@@ -124,10 +132,16 @@ impl StateDir {
     /// Waits for the lock.
     pub fn lock(&self) -> Result<JournalLock> {
         let file = self.lock_file()?;
-        match file.try_lock() {
-            Ok(()) => return Ok(JournalLock { _file: file }),
-            Err(SysError::AGAIN | SysError::INTR) => {}
-            Err(errno) => return Err(self.failed(errno.to_string())),
+        // Transactions are short, so a thread is rarely needed.
+        for attempt in 0..=N_ATTEMPTS {
+            match file.try_lock() {
+                Ok(()) => return Ok(JournalLock { _file: file }),
+                Err(SysError::AGAIN | SysError::INTR) => {}
+                Err(errno) => return Err(self.failed(errno.to_string())),
+            }
+            if attempt < N_ATTEMPTS {
+                std::thread::sleep(Duration::from_micros(50));
+            }
         }
         // The kernel's queue is fair, but has no time limit, so a thread waits in it. If this call
         // gives up, the thread releases the lock as soon as it has it.

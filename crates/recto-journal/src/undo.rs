@@ -9,12 +9,20 @@
 //! restored back under the change that wrote them, so that changes can be undone one after another,
 //! newest first, although they overlap, and an undo can be undone like any change.
 
+mod net;
 mod spans;
 
-use std::collections::BTreeSet;
+pub use net::{Net, Part, net, undone};
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::blame::Author;
 use crate::hunk::{Hunk, Hunks};
 use spans::{SpanList, Touched};
+
+/// The number of the hunk by which an undo names a move.
+pub const MOVE: u32 = u32::MAX;
 
 /// One hunk of a recorded change. For an undo, one of the hunks that it undid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,6 +122,24 @@ pub fn plan(
             return Err(rejected);
         }
     }
+}
+
+/// Returns who wrote each part of a file of this size. The steps lead to its content.
+pub fn authors(steps: &[Step], n_bytes: u64) -> Vec<(Range<u64>, Author)> {
+    let history = History::of(steps);
+    let author = |origin: usize| match history.units.get(origin) {
+        Some(unit) if steps[unit.step].is_foreign => Author::NotByRecto,
+        Some(unit) => Author::Change(steps[unit.step].id),
+        None if history.spans.is_forgotten(origin) => Author::Unknown,
+        None => Author::NotByRecto,
+    };
+    let mut at = 0u64;
+    let spans = history.spans.iter().map(|(origin, n_span)| {
+        let start = at;
+        at = n_bytes.min(at.saturating_add(n_span));
+        (start..at, author(origin))
+    });
+    spans.filter(|(range, _)| !range.is_empty()).collect()
 }
 
 /// Returns all hunks of a change, unless it was not made by recto.
@@ -227,8 +253,11 @@ impl<'a> History<'a> {
         let new = self.units.len();
         let (at, touched) = self.spans.undo(&self.units[unit].touched, new)?;
         self.units[unit].undone_by = Some(new);
-        if let UnitEffect::Undo { of } = self.units[unit].effect {
-            self.units[of].undone_by = None;
+        // Undoing an undo redoes what it undid. If that was an undo too, its own target is undone again.
+        let (mut undo, mut is_undone) = (unit, false);
+        while let UnitEffect::Undo { of } = self.units[undo].effect {
+            self.units[of].undone_by = is_undone.then_some(undo);
+            (undo, is_undone) = (of, !is_undone);
         }
         let effect = UnitEffect::Undo { of: unit };
         self.units.push(Unit { id, step, effect, touched, undone_by: None });
@@ -255,7 +284,7 @@ impl<'a> History<'a> {
         units.sort_by_key(|(unit, _)| std::cmp::Reverse(*unit));
         for (unit, id) in units {
             match self.undo_bytes(unit, &mut work, wanted) {
-                Ok(()) => undone.push(id),
+                Ok(_) => undone.push(id),
                 Err(reason) => rejected.push(Rejected { hunk: id, reason }),
             }
         }
@@ -269,12 +298,13 @@ impl<'a> History<'a> {
         }
     }
 
+    /// Undoes a unit in the content, and returns the range of the bytes that it replaced.
     fn undo_bytes(
         &mut self,
         unit: usize,
         work: &mut Option<Vec<u8>>,
         wanted: &BTreeSet<HunkId>,
-    ) -> Result<(), Reason> {
+    ) -> Result<Range<usize>, Reason> {
         if let Some(by) = self.units[unit].undone_by {
             return Err(Reason::AlreadyUndone { by: self.units[by].id.change });
         }
@@ -298,12 +328,12 @@ impl<'a> History<'a> {
             (content.get(range.clone())? == inserted).then_some(range)
         });
         let Some(range) = range else { return Err(self.obstacle(unit, must_be_whole, wanted)) };
-        content.splice(range, removed);
+        content.splice(range.clone(), removed);
         self.exists = existed;
         if !existed {
             *work = None;
         }
-        Ok(())
+        Ok(range)
     }
 
     /// Returns whether the file existed before a unit, and exists after it.

@@ -97,18 +97,19 @@ impl Process {
             }
         };
         assert!(written.is_ok());
+        self.journal.flush();
         context.notes.take()
     }
 
     fn write(&self, name: &str, content: &str) {
         assert_eq!(self.write_as(name, content.as_bytes(), Origin::default()), []);
-        self.journal.flush();
     }
 
     fn remove(&self, name: &str) {
         let context = Context::default();
         let removal = self.store.hold_to_remove(&abs(&self.path(name)), &context).unwrap();
         assert!(removal.remove().is_ok());
+        self.journal.flush();
     }
 
     /// Undoes a change as `recto undo` does.
@@ -131,7 +132,7 @@ fn records_what_changed_and_who_did_it() {
     let process = fixture.process("s1");
     process.write("a.txt", "one\ntwo\n");
     let client = Some(("claude-code".to_string(), "2.0".to_string()));
-    let origin = Origin { client, call: Some("call-7".into()), undoes: Vec::new() };
+    let origin = Origin { client, call: Some("call-7".into()), ..Origin::default() };
     process.write_as("a.txt", b"one\n2\n", origin);
     process.remove("a.txt");
     let kinds = [Kind::Create, Kind::Edit, Kind::Remove].map(|kind| (kind, State::Done));
@@ -236,6 +237,7 @@ fn intend(journal: &Journal, fixture: &Fixture, before: &[u8], after: &[u8]) -> 
         metadata: None,
         is_in_editor: false,
         is_exclusive: true,
+        is_durable: true,
     };
     journal.intend(&change, &Origin::default()).unwrap()
 }
@@ -263,11 +265,21 @@ fn a_change_of_a_killed_process_is_judged_by_the_file() {
 }
 
 #[test]
+fn a_database_whose_creation_was_interrupted_is_empty() {
+    let fixture = fixture();
+    fs::write(fixture.dir().database(), "").unwrap();
+    assert!(Reader::open(&fixture.dir()).unwrap().is_none());
+    fixture.process("s").write("a.txt", "one\n");
+    assert_eq!(fixture.kinds(), [(Kind::Create, State::Done)]);
+}
+
+#[test]
 fn a_change_that_failed_leaves_no_record() {
     let fixture = fixture();
     let journal = Journal::new(fixture.dir(), settings("s"));
     let ticket = intend(&journal, &fixture, b"a\n", b"b\n");
     journal.settle(ticket, Outcome::NotDone);
+    journal.flush();
     assert_eq!(fixture.kinds(), []);
     assert_eq!(keeping::size(&fixture.dir()).unwrap().roots[0].n_bytes, 0);
     let ticket = intend(&journal, &fixture, b"a\n", b"b\n");
@@ -289,6 +301,7 @@ fn an_editor_that_changes_the_text_is_recorded_with_its_text() {
         metadata: None,
         is_in_editor,
         is_exclusive,
+        is_durable: true,
     };
     let ticket = journal.intend(&change, &Origin::default()).unwrap();
     journal.settle(ticket, Outcome::Done { content_after: Some(b"b;\n") });
@@ -320,9 +333,9 @@ fn secrets_are_listed_without_content() {
 
 /// Returns whether a file in a directory contains some bytes.
 fn contains(dir: &Path, bytes: &[u8]) -> bool {
-    let mut files =
-        fs::read_dir(dir).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap());
-    files.any(|content| content.windows(bytes.len()).any(|window| window == bytes))
+    let paths = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut contents = paths.filter(|path| path.is_file()).map(|path| fs::read(path).unwrap());
+    contents.any(|content| content.windows(bytes.len()).any(|window| window == bytes))
 }
 
 #[test]

@@ -36,12 +36,16 @@ pub trait Sys: Send + Sync {
     fn sync(&self, file: &Handle) -> SysResult<()>;
     /// Gives a name to a file created without one. Fails if the name exists.
     fn link(&self, file: &Handle, dir: &Handle, name: &OsStr) -> SysResult<()>;
+    /// Creates a symbolic link. Fails if the name exists.
+    fn symlink(&self, target: &OsStr, dir: &Handle, name: &OsStr) -> SysResult<()>;
     /// Exchanges two names atomically.
     fn exchange(&self, dir: &Handle, one: &OsStr, other: &OsStr) -> SysResult<()>;
     /// Renames a file, replacing an existing one.
     fn rename(&self, dir: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()>;
     /// Renames a file. Fails if the new name exists.
     fn rename_new(&self, dir: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()>;
+    /// Moves a file to another directory, or another name. Fails if the new name exists.
+    fn move_new(&self, dir: &Handle, from: &OsStr, to_dir: &Handle, to: &OsStr) -> SysResult<()>;
     /// Removes a name.
     fn unlink(&self, dir: &Handle, name: &OsStr) -> SysResult<()>;
 }

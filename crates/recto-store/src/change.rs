@@ -9,7 +9,7 @@ use recto_text::{Digest, Document, Tag};
 
 use crate::context::Cancelled;
 use crate::path::AbsPath;
-use crate::{Context, Error, Result, Store};
+use crate::{Bytes, Context, Error, FileStep, Result, StepError, Store, Transaction};
 
 /// A store whose files can be changed.
 ///
@@ -25,6 +25,22 @@ pub trait WriteStore: Store {
 
     /// Locks a file to remove it. Removes a symbolic link itself, not its target.
     fn hold_to_remove<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Removal<'a>>;
+
+    /// Checks changes of several files that are to be made together. Changes nothing yet. Fails with
+    /// the first error of every step that has one.
+    fn transaction<'a>(
+        &'a self,
+        steps: &'a [FileStep<'a>],
+        context: &'a Context,
+    ) -> Result<Box<dyn Transaction + 'a>, Vec<StepError>>;
+
+    /// Opens a file as it is stored. Fails if an editor has text of it that is not saved.
+    fn open_stored(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
+        self.open(path, context)
+    }
+
+    /// Completes or rolls back transactions of killed processes.
+    fn recover(&self) {}
 }
 
 /// A path that no other recto process changes while it is held.

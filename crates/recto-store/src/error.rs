@@ -132,6 +132,14 @@ pub enum Error {
     #[error("The editor does not answer: {}", Quoted(path))]
     EditorSilent { path: String },
 
+    /// A file that cannot be changed in one transaction with the others.
+    #[error("Cannot change {} together with other files: {}", Quoted(path), Escaped(cause))]
+    NotTogether { path: String, cause: String },
+
+    /// A transaction beyond a limit.
+    #[error("Too many {what} in one call: {n} of at most {limit}")]
+    TooMany { what: &'static str, n: u64, limit: u64 },
+
     /// The caller cancelled the call.
     #[error("Call was cancelled")]
     Cancelled,

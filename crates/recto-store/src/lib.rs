@@ -21,6 +21,7 @@ pub mod path;
 pub mod preview;
 pub mod record;
 pub mod sync;
+mod transaction;
 pub mod workspace;
 
 #[doc(hidden)]
@@ -43,6 +44,7 @@ pub use local::LocalStore;
 pub use memory::MemoryStore;
 pub use nearby::Nearby;
 pub use notes::Note;
+pub use transaction::{FileStep, StepError, Transaction};
 pub use workspace::Workspace;
 
 /// A place that files can be read from.

@@ -52,6 +52,13 @@ pub const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// Size of a leftover of a killed process that a write removes.
 pub const LEFTOVER_BYTES: u64 = 256 << 20;
 
+/// Files that one transaction changes.
+pub const TRANSACTION_FILES: usize = 256;
+/// Directories in which one transaction changes files.
+pub const TRANSACTION_DIRS: usize = 64;
+/// Bytes of all files of a transaction, before or after it, whichever is more.
+pub const TRANSACTION_BYTES: u64 = 64 << 20;
+
 /// Length of a revision's name, in bytes.
 pub const REVISION: usize = 1024;
 /// Size of a git object, such as a file at a commit.

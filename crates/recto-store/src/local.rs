@@ -31,6 +31,7 @@ mod roots;
 mod state_dir;
 pub mod survey;
 pub mod sys;
+mod transaction;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -48,7 +49,8 @@ use crate::nearby;
 use crate::path::AbsPath;
 use crate::record::Recording;
 use crate::{
-    BulkReader, Bytes, Hold, ListRequest, Listing, Nearby, Removal, Slot, Store, Text, WriteStore,
+    BulkReader, Bytes, FileStep, Hold, ListRequest, Listing, Nearby, Removal, Slot, StepError,
+    Store, Text, Transaction, WriteStore,
 };
 use bulk::LocalBulk;
 use editor_hold::{EditorHold, OnDisk};
@@ -65,6 +67,7 @@ use recent_writers::RecentWriters;
 use roots::{LastLink, Location, Roots};
 pub use state_dir::{STATE_MARKER, STATE_MARKER_MODE};
 use survey::{Cleaning, Survey};
+use transaction::LocalTransaction;
 
 /// The size from which recto remembers where the lines of a file are.
 const MIN_INDEXED: u64 = 1 << 20;
@@ -258,6 +261,18 @@ impl WriteStore for LocalStore {
 
     fn hold_to_remove<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Removal<'a>> {
         LockedPath::lock(self, path, Purpose::Remove, context)?.into_removal()
+    }
+
+    fn transaction<'a>(
+        &'a self,
+        steps: &'a [FileStep<'a>],
+        context: &'a Context,
+    ) -> Result<Box<dyn Transaction + 'a>, Vec<StepError>> {
+        Ok(Box::new(LocalTransaction::plan(self, steps, context)?))
+    }
+
+    fn recover(&self) {
+        transaction::recover(self);
     }
 }
 

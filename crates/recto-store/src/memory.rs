@@ -10,9 +10,9 @@ use crate::nearby;
 use crate::path::AbsPath;
 use crate::sync::lock;
 use crate::{
-    AtRevision, BulkReader, Bytes, HeldFile, History, Hold, ListRequest, Listing, Nearby, Removal,
-    Remove, Removed, RemovedContent, Replace, RevisionFile, Revisions, Slot, Store, Text, Whole,
-    WriteError, WriteStore, Written, text_of,
+    AtRevision, BulkReader, Bytes, FileStep, HeldFile, History, Hold, ListRequest, Listing, Nearby,
+    Removal, Remove, Removed, RemovedContent, Replace, RevisionFile, Revisions, Slot, StepError,
+    Store, Text, Transaction, Whole, WriteError, WriteStore, Written, text_of,
 };
 
 /// A file or directory.
@@ -220,6 +220,53 @@ impl WriteStore for MemoryStore {
             Some(Node::File(bytes)) => Ok(Removal::new(bytes.clone(), Box::new(node))),
         }
     }
+
+    fn transaction<'a>(
+        &'a self,
+        steps: &'a [FileStep<'a>],
+        context: &'a Context,
+    ) -> Result<Box<dyn Transaction + 'a>, Vec<StepError>> {
+        let (mut problems, mut paths) = (Vec::new(), Vec::new());
+        for (step, file) in steps.iter().enumerate() {
+            let located = || {
+                let from = self.locate_step(file.path, file.before.is_some(), context)?;
+                let to = file.move_to.map(|to| self.locate_step(to, false, context)).transpose()?;
+                Ok((from, to))
+            };
+            match located() {
+                Ok(found) => paths.push(found),
+                Err(error) => problems.push(StepError { step, cause: WriteError::Failed(error) }),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(Box::new(MemoryTransaction { root: &self.root, nodes: self.lock(), steps, paths }))
+    }
+}
+
+/// A transaction in memory.
+struct MemoryTransaction<'a> {
+    root: &'a Path,
+    nodes: MutexGuard<'a, BTreeMap<PathBuf, Node>>,
+    steps: &'a [FileStep<'a>],
+    paths: Vec<(PathBuf, Option<PathBuf>)>,
+}
+
+impl Transaction for MemoryTransaction<'_> {
+    fn commit(mut self: Box<Self>) -> Result<Vec<Written>, Vec<StepError>> {
+        for (step, (from, to)) in self.steps.iter().zip(std::mem::take(&mut self.paths)) {
+            self.nodes.remove(&from);
+            let path = to.unwrap_or(from);
+            for folder in path.ancestors().skip(1).take_while(|dir| dir.starts_with(self.root)) {
+                self.nodes.entry(folder.to_path_buf()).or_insert(Node::Folder);
+            }
+            if let Some(after) = step.after {
+                self.nodes.insert(path, Node::File(after.to_vec()));
+            }
+        }
+        Ok(vec![Written::default(); self.steps.len()])
+    }
 }
 
 /// Reads many files from memory.
@@ -235,6 +282,19 @@ impl BulkReader for MemoryBulk<'_> {
 }
 
 impl MemoryStore {
+    /// Returns the path of a file that exists, or of one that can be created.
+    fn locate_step(&self, path: &AbsPath, exists: bool, context: &Context) -> Result<PathBuf> {
+        let located = self.locate(path, context, Access::Write)?;
+        match (self.lock().get(&located), exists) {
+            (None, true) => Err(Error::FileNotFound { path: path.to_string() }),
+            (Some(node), false) => {
+                let what = (*node == Node::Folder).then_some("a directory");
+                Err(Error::FileExists { path: path.to_string(), what })
+            }
+            _ => Ok(located),
+        }
+    }
+
     fn hold_node(&self, path: &AbsPath, context: &Context) -> Result<HeldNode<'_>> {
         let located = self.locate(path, context, Access::Write)?;
         Ok(HeldNode { nodes: self.lock(), path: path.clone(), located })

@@ -10,8 +10,9 @@ use crate::error::{Error, Result, SizeLimit};
 use crate::limits;
 use crate::path::AbsPath;
 use crate::{
-    BulkReader, Bytes, Context, HeldFile, Hold, ListRequest, Listing, Nearby, Removal, Remove,
-    Removed, RemovedContent, Replace, Slot, Store, Text, Whole, WriteError, WriteStore, Written,
+    BulkReader, Bytes, Context, FileStep, HeldFile, Hold, ListRequest, Listing, Nearby, Removal,
+    Remove, Removed, RemovedContent, Replace, Slot, StepError, Store, Text, Transaction, Whole,
+    WriteError, WriteStore, Written,
 };
 
 /// Wraps another store and only reads from it.
@@ -67,6 +68,18 @@ impl WriteStore for PreviewStore<'_> {
         let bytes = self.open(path, context)?;
         Ok(Removal::new(PreviewedFile { bytes, path: path.clone() }.read()?, Box::new(Discard)))
     }
+
+    fn open_stored(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
+        self.0.open_stored(path, context)
+    }
+
+    fn transaction<'a>(
+        &'a self,
+        steps: &'a [FileStep<'a>],
+        _context: &'a Context,
+    ) -> Result<Box<dyn Transaction + 'a>, Vec<StepError>> {
+        Ok(Box::new(DiscardAll { n_steps: steps.len() }))
+    }
 }
 
 /// A file whose change is previewed.
@@ -99,6 +112,17 @@ impl PreviewedFile {
 impl<'a> HeldFile<'a> for PreviewedFile {
     fn whole(self: Box<Self>) -> Result<Whole<'a>, WriteError<'a>> {
         Ok(Whole::new(self.read()?, Box::new(Discard)))
+    }
+}
+
+/// Discards the changes of a transaction.
+struct DiscardAll {
+    n_steps: usize,
+}
+
+impl Transaction for DiscardAll {
+    fn commit(self: Box<Self>) -> Result<Vec<Written>, Vec<StepError>> {
+        Ok(vec![Written::default(); self.n_steps])
     }
 }
 

@@ -4,9 +4,10 @@
 //! know how the records are kept. A change that cannot be recorded is made all the same, with a note,
 //! unless every change must be recorded.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use crate::error::{Denial, Error};
 use crate::path::AbsPath;
@@ -14,11 +15,101 @@ use crate::{Context, Note, WriteError};
 
 /// Keeps records of changes.
 pub trait Recorder: Send + Sync {
-    /// Records a change before it is made. The record survives a power failure.
+    /// Records a change before it is made. The record of a durable change survives a power failure.
     fn intend(&self, change: &RecordedChange<'_>, origin: &Origin) -> Result<Ticket, NotRecorded>;
 
     /// Records the outcome. A change without an outcome is judged later by what is in the file.
     fn settle(&self, ticket: Ticket, outcome: Outcome<'_>);
+
+    /// Records changes that are made together, before they are made. The record survives a power
+    /// failure.
+    fn intend_all(&self, _: &RecordedTransaction<'_>, _: &Origin) -> Result<Ticket, NotRecorded> {
+        Err(NotRecorded { cause: "it does not record transactions".into() })
+    }
+
+    /// Records what became of a transaction.
+    fn settle_all(&self, _: Ticket, _: TransactionState) {}
+
+    /// Returns the transactions of killed processes that are not finished. Transactions of running
+    /// processes may be among them, which have locked their directories.
+    fn unfinished(&self) -> Vec<UnfinishedTransaction> {
+        Vec::new()
+    }
+
+    /// Returns the state of a transaction, unless it is finished.
+    fn state(&self, _: Ticket) -> Option<TransactionState> {
+        None
+    }
+
+    /// Returns the digest by which contents are recorded. `None` if they cannot be read.
+    fn digest(&self, _: &dyn VisitBytes) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+/// Changes that are about to be made together.
+pub struct RecordedTransaction<'a> {
+    /// A part of the names of its temporary files: see [`temporary_name`].
+    pub token: &'a str,
+    /// The changes.
+    pub steps: Vec<RecordedStep<'a>>,
+    /// The directories that are created, outermost first.
+    pub new_dirs: &'a [PathBuf],
+}
+
+/// One change of a transaction.
+pub struct RecordedStep<'a> {
+    /// The change of the content, which may be none if the file is moved.
+    pub change: RecordedChange<'a>,
+    /// The canonical path to which the file is moved.
+    pub moved_to: Option<&'a Path>,
+    /// The recorded changes, each with the number of one of its hunks, that this change undoes.
+    pub undoes: &'a [(u64, u32)],
+}
+
+/// How far a transaction is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransactionState {
+    /// Some of its changes may have been made.
+    Intended,
+    /// All changes were made. Temporary files may be left.
+    Done,
+    /// All changes were made, and no temporary file is left.
+    Finished,
+    /// No change was made, or all were undone.
+    NotDone,
+    /// Another program changed a file, so that it is unknown what was made.
+    Uncertain,
+}
+
+/// A transaction whose process was killed.
+#[derive(Debug, Clone)]
+pub struct UnfinishedTransaction {
+    /// Identifies its record.
+    pub ticket: Ticket,
+    /// A part of the names of its temporary files.
+    pub token: String,
+    /// Its changes, in order.
+    pub steps: Vec<UnfinishedStep>,
+    /// The directories that it may have created, outermost first.
+    pub new_dirs: Vec<PathBuf>,
+}
+
+/// One change of an unfinished transaction.
+#[derive(Debug, Clone)]
+pub struct UnfinishedStep {
+    /// The file.
+    pub path: PathBuf,
+    /// The path to which it is moved.
+    pub moved_to: Option<PathBuf>,
+    /// The digests of its content before and after.
+    pub digests: [Option<Vec<u8>>; 2],
+}
+
+/// Returns the name of the temporary file of a step of a transaction: the new content before the
+/// change, the old one after it. Leftover cleaning does not touch these files.
+pub fn temporary_name(token: &str, step: usize) -> OsString {
+    format!(".recto-tx-{token}-{step}").into()
 }
 
 /// Identifies the record of a change that has no outcome yet.
@@ -46,6 +137,8 @@ pub struct RecordedChange<'a> {
     pub is_in_editor: bool,
     /// Whether no other recto process can be changing the file.
     pub is_exclusive: bool,
+    /// Whether the change waits for the disk, so that its record must too.
+    pub is_durable: bool,
 }
 
 /// The bytes that a change replaces.
@@ -73,15 +166,17 @@ pub enum ChangedBytes<'a> {
         /// Visits its content.
         whole: &'a dyn VisitBytes,
     },
-    /// A symbolic link that is removed.
+    /// A symbolic link that is created or removed.
     Link {
-        /// Its target.
-        target: PathBuf,
+        /// Its target before.
+        before: Option<&'a [u8]>,
+        /// Its target after.
+        after: Option<&'a [u8]>,
     },
 }
 
 /// Content that is read in pieces.
-pub trait VisitBytes {
+pub trait VisitBytes: Sync {
     /// Visits all bytes in order. Returns `false` if they cannot be read.
     fn visit(&self, visit: &mut dyn FnMut(&[u8])) -> bool;
 }
@@ -116,10 +211,35 @@ pub enum Outcome<'a> {
 pub struct Origin {
     /// The name and version that the client reports.
     pub client: Option<(String, String)>,
+    /// The session to which the change belongs.
+    pub session: OriginSession,
     /// The id that the client gave the call.
     pub call: Option<String>,
+    /// The turn in which the call was made, if turns are recorded.
+    pub turn: Turn,
     /// The recorded changes, each with the number of one of its hunks, that this change undoes.
     pub undoes: Vec<(u64, u32)>,
+}
+
+/// What a conversation was about when a change was made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Turn {
+    /// The model.
+    pub model: Option<String>,
+    /// The first line of what the user asked for.
+    pub title: Option<String>,
+}
+
+/// The session to which a change belongs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum OriginSession {
+    /// The session of the process, which serves one client.
+    #[default]
+    OfProcess,
+    /// One of the sessions that the process serves.
+    Named(String),
+    /// A request without a session.
+    Unknown,
 }
 
 /// Whether and where a store records its changes.
@@ -148,7 +268,44 @@ impl Recording {
         describe: impl FnOnce() -> RecordedChange<'b>,
     ) -> Result<Intent<'a>, Error> {
         let Some(recorder) = self.recorder.as_deref() else { return Ok(Intent(None)) };
-        match recorder.intend(&describe(), &context.origin) {
+        self.intended(recorder, recorder.intend(&describe(), &context.origin), path, context)
+    }
+
+    /// Records a change while `prepare` prepares it. Both wait for the disk, so another thread
+    /// records.
+    pub fn intend_while<'a, 'b, T>(
+        &'a self,
+        path: &AbsPath,
+        context: &Context,
+        describe: impl FnOnce() -> RecordedChange<'b>,
+        prepare: impl FnOnce() -> T,
+    ) -> (Result<Intent<'a>, Error>, T) {
+        let Some(recorder) = self.recorder.as_deref() else {
+            return (Ok(Intent(None)), prepare());
+        };
+        let change = describe();
+        let recorded = OnceLock::new();
+        let record = || _ = recorded.set(recorder.intend(&change, &context.origin));
+        let prepared = thread::scope(|scope| {
+            let thread = thread::Builder::new().name("recto-record".into());
+            // It is not joined: that would also wait until the thread has been removed.
+            if thread.spawn_scoped(scope, record).is_err() {
+                record();
+            }
+            prepare()
+        });
+        let recorded = recorded.into_inner().expect("the scope waits for the thread");
+        (self.intended(recorder, recorded, path, context), prepared)
+    }
+
+    fn intended<'a>(
+        &self,
+        recorder: &'a dyn Recorder,
+        recorded: Result<Ticket, NotRecorded>,
+        path: &AbsPath,
+        context: &Context,
+    ) -> Result<Intent<'a>, Error> {
+        match recorded {
             Ok(ticket) => Ok(Intent(Some((recorder, ticket)))),
             Err(NotRecorded { cause }) if self.is_required => {
                 let (path, reason) = (path.to_string(), Denial::NotRecorded { cause });
@@ -158,6 +315,56 @@ impl Recording {
                 context.notes.add(Note::NotRecorded);
                 Ok(Intent(None))
             }
+        }
+    }
+}
+
+/// A transaction that was recorded, or need not be.
+#[must_use]
+pub struct TransactionIntent<'a>(Option<(&'a dyn Recorder, Ticket)>);
+
+impl Recording {
+    /// Records a transaction. Fails if it cannot be recorded, unless it `is_atomic` without that.
+    pub fn intend_all<'a, 'b>(
+        &'a self,
+        path: &AbsPath,
+        context: &Context,
+        is_atomic: bool,
+        describe: impl FnOnce() -> RecordedTransaction<'b>,
+    ) -> Result<TransactionIntent<'a>, Error> {
+        let recorded = match self.recorder.as_deref() {
+            None => Err(NotRecorded { cause: "there is no journal".into() }),
+            Some(recorder) => {
+                let ticket = recorder.intend_all(&describe(), &context.origin);
+                ticket.map(|ticket| TransactionIntent(Some((recorder, ticket))))
+            }
+        };
+        match recorded {
+            Ok(intent) => Ok(intent),
+            Err(_) if is_atomic && !self.is_required => {
+                if self.recorder.is_some() {
+                    context.notes.add(Note::NotRecorded);
+                }
+                Ok(TransactionIntent(None))
+            }
+            Err(NotRecorded { cause }) => {
+                let cause = format!("the journal cannot record it: {cause}");
+                Err(Error::NotTogether { path: path.to_string(), cause })
+            }
+        }
+    }
+
+    /// Returns the recorder of transactions that may be unfinished.
+    pub fn recorder(&self) -> Option<&dyn Recorder> {
+        self.recorder.as_deref()
+    }
+}
+
+impl TransactionIntent<'_> {
+    /// Records what became of the transaction.
+    pub fn settle(&self, state: TransactionState) {
+        if let Some((recorder, ticket)) = self.0 {
+            recorder.settle_all(ticket, state);
         }
     }
 }

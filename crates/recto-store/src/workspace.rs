@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::editor::Editor;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::local::locked::Purpose;
 use crate::path::AbsPath;
 use crate::{
-    BulkReader, Bytes, Context, Hold, ListRequest, Listing, LocalStore, Nearby, Note, Removal,
-    Slot, Store, Text, WriteStore, text_of,
+    BulkReader, Bytes, Context, FileStep, Hold, ListRequest, Listing, LocalStore, Nearby, Note,
+    Removal, Slot, StepError, Store, Text, Transaction, WriteStore, text_of,
 };
 use held::WorkspaceHold;
 use unsaved::Unsaved;
@@ -172,5 +172,46 @@ impl WriteStore for Workspace {
             return self.disk.hold_to_remove(path, context);
         }
         self.reserve(path, Purpose::Remove, context)?.into_removal()
+    }
+
+    /// Changes files on disk. Rejects files that have unsaved text in the editor, which cannot take
+    /// part in a transaction.
+    fn transaction<'a>(
+        &'a self,
+        steps: &'a [FileStep<'a>],
+        context: &'a Context,
+    ) -> Result<Box<dyn Transaction + 'a>, Vec<StepError>> {
+        let mut problems = Vec::new();
+        for (index, step) in steps.iter().enumerate().filter(|_| self.editor.can_read()) {
+            let mut paths = [Some(step.path), step.move_to].into_iter().flatten();
+            if let Err(error) = paths.try_for_each(|path| self.check_saved(path, context)) {
+                problems.push(StepError { step: index, cause: error.into() });
+            }
+        }
+        if problems.is_empty() { self.disk.transaction(steps, context) } else { Err(problems) }
+    }
+
+    fn open_stored(&self, path: &AbsPath, context: &Context) -> Result<Box<dyn Bytes>> {
+        if self.editor.can_read() {
+            self.check_saved(path, context)?;
+        }
+        self.disk.open(path, context)
+    }
+
+    fn recover(&self) {
+        self.disk.recover();
+    }
+}
+
+impl Workspace {
+    /// Rejects a file whose text in the editor is not the text on disk.
+    fn check_saved(&self, path: &AbsPath, context: &Context) -> Result<()> {
+        let on_disk = self.disk.on_disk(path, context)?;
+        match self.view(path, &on_disk, context)? {
+            View::Editor(Buffer { is_unsaved: true, .. }) => {
+                Err(Error::Unsaved { path: path.to_string() })
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -8,7 +8,7 @@ use recto_text::Encoding;
 use crate::compression::Codec;
 use crate::error::{Error, Result};
 use crate::text::{self, has_stray_nuls};
-use crate::{csv, json};
+use crate::{csv, json, sqlite};
 
 /// The container format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Container {
     Parquet,
     /// A spreadsheet: Excel or OpenDocument.
     Sheets,
+    /// An SQLite database.
+    Sqlite,
     /// A compressed stream.
     Compressed(Codec),
     /// None of those; text, if anything.
@@ -37,6 +39,9 @@ const OLE2: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 const SHEET_ENDINGS: &[&str] =
     &["xls", "xlsx", "xlsm", "xlsb", "xltx", "xltm", "xlam", "xla", "ods"];
 
+/// Extensions of SQLite databases.
+const DATABASE_ENDINGS: &[&str] = &["sqlite", "sqlite3", "db", "db3"];
+
 /// Extensions of delimited files.
 const DELIMITED_ENDINGS: &[&str] = &["csv", "tsv", "psv", "tab"];
 
@@ -50,7 +55,6 @@ const OTHERS: &[(&[u8], &str)] = &[
     (b"%PDF-", "a PDF document"),
     (b"\x7fELF", "a program"),
     (b"MZ", "a program"),
-    (b"SQLite format 3\0", "an SQLite database"),
     (b"BZh", "a bzip2 file"),
     (b"\xfd7zXZ\0", "an xz file"),
     (b"ARROW1", "an Arrow file"),
@@ -66,6 +70,9 @@ pub fn container(name: &str, head: &[u8]) -> Result<Container> {
     let is_sheet = SHEET_ENDINGS.contains(&ending.as_str());
     if head.starts_with(b"PAR1") {
         return Ok(Container::Parquet);
+    }
+    if head.starts_with(sqlite::MAGIC) {
+        return Ok(Container::Sqlite);
     }
     if head.starts_with(b"\x1f\x8b") {
         return Ok(Container::Compressed(Codec::Gzip));
@@ -89,6 +96,9 @@ pub fn container(name: &str, head: &[u8]) -> Result<Container> {
     match ending.as_str() {
         "parquet" => Ok(Container::Parquet),
         _ if is_sheet => Ok(Container::Sheets),
+        ending if DATABASE_ENDINGS.contains(&ending) && !is_other => Err(Error::Broken {
+            cause: "it does not start as SQLite databases do; it may be encrypted".into(),
+        }),
         _ => Err(binary(head)),
     }
 }

@@ -43,6 +43,8 @@ pub mod parquet;
 
 pub mod sheets;
 
+mod sqlite;
+
 #[cfg(test)]
 mod quiet;
 
@@ -66,7 +68,8 @@ pub struct Request<'a> {
     pub max_bytes: usize,
     /// The number of rows to skip.
     pub offset: usize,
-    /// The sheet of a workbook; by default the first visible one that is not empty.
+    /// The sheet of a workbook, or the table of a database; by default the first visible one that is not
+    /// empty.
     pub sheet: Option<&'a str>,
     /// The names of the columns to return, in this order; all if empty.
     pub columns: &'a [String],
@@ -99,12 +102,14 @@ pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> 
 fn preview_of(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
     let head = read_up_to(&mut Reader::new(source.clone()), HEAD_BYTES)?;
     let container = format::container(request.name, &head)?;
-    if let Some(sheet) = request.sheet.filter(|_| container != Container::Sheets) {
+    let has_sheets = matches!(container, Container::Sheets | Container::Sqlite);
+    if let Some(sheet) = request.sheet.filter(|_| !has_sheets) {
         return Err(Error::NoSheets { sheet: sheet.into() });
     }
     match container {
         Container::Parquet => parquet::preview(source, request),
         Container::Sheets => sheets::preview(source, request),
+        Container::Sqlite => sqlite::preview(source, request),
         Container::Compressed(kind) => {
             let name = format::without_compression(request.name);
             let request = Request { name, ..*request };

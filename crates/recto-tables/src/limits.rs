@@ -2,7 +2,7 @@
 
 use crate::parquet::{footer, pages};
 use crate::sheets::{archive, xls};
-use crate::{budget, compression, csv, json, names};
+use crate::{budget, compression, csv, json, names, sqlite};
 
 /// Memory of a preview; a file that needs more is rejected.
 pub const MEMORY: u64 = budget::MAX_MEMORY;
@@ -46,3 +46,9 @@ pub const PARQUET_METADATA: u64 = footer::MAX_METADATA;
 
 /// Columns of a Parquet file, including nested ones; a file with more is rejected.
 pub const PARQUET_COLUMNS: u64 = footer::MAX_SCHEMA;
+
+/// Bytes of the schema of an SQLite database; a file with more is rejected.
+pub const SQLITE_SCHEMA: usize = sqlite::MAX_SCHEMA;
+
+/// Bytes of a row of an SQLite database; values after them are not shown.
+pub const SQLITE_ROW: usize = sqlite::MAX_ROW;

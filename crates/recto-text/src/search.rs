@@ -3,6 +3,8 @@
 //! The text arrives in pieces and is scanned once; only line numbers are kept. The engine is
 //! ripgrep's: a pattern never matches across lines, and takes time linear in the text.
 
+mod line_scan;
+
 use std::ops::Range;
 
 use grep_matcher::{LineMatchKind, Match, Matcher};
@@ -10,7 +12,7 @@ use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use memchr::{memchr, memchr_iter, memrchr};
 use regex_syntax::{Error as SyntaxError, ParserBuilder};
 
-use crate::window::is_character_start;
+pub use line_scan::{LineMatches, LineScan};
 
 /// The longest string or pattern to search for, in bytes. The automaton of a longer one could exceed
 /// its cache and become extremely slow.
@@ -350,7 +352,18 @@ impl<'a> SearchScan<'a> {
             self.ahead = rest;
         }
         let is_near = self.ahead.first().is_some_and(|range| range.start < end_line);
-        if is_near {
+        let is_inside = || self.ahead[0].contains(&self.line) && self.ahead[0].end >= end_line;
+        if is_near && self.search.max_hits.is_none() && is_inside() {
+            // Lines that are only counted need no numbers.
+            let mut at = 0;
+            while !self.is_ended()
+                && let Some(hit) = self.search.needle.find_line(lines, at)
+            {
+                self.n_lines += 1;
+                let Some(newline) = memchr(b'\n', &lines[hit..]) else { break };
+                at = hit + newline + 1;
+            }
+        } else if is_near {
             let mut at = 0;
             let mut line = self.line;
             while !self.is_ended()
@@ -387,104 +400,9 @@ impl<'a> SearchScan<'a> {
     }
 }
 
-/// The matches in one line, which do not overlap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LineMatches {
-    /// The character at which the first one starts, from 1.
-    pub column: u64,
-    /// The byte of the line at which the first one ends, from 0.
-    pub end: u64,
-    /// How many there are.
-    pub n_matches: u64,
-}
-
-/// Searches one line of a text that arrives in pieces of UTF-8.
-pub struct LineScan<'a> {
-    needle: &'a Needle,
-    /// The line to search, and the line that the next byte belongs to, from 0.
-    wanted: u64,
-    line: u64,
-    /// The part of the line that was not searched yet, and the characters before it.
-    buffered: Vec<u8>,
-    n_characters: u64,
-    n_bytes: u64,
-    found: Option<LineMatches>,
-}
-
-impl<'a> LineScan<'a> {
-    /// Starts inside any line before the wanted one, or at its start.
-    pub fn inside(needle: &'a Needle, wanted: u64, line: u64) -> LineScan<'a> {
-        let buffered = Vec::new();
-        LineScan { needle, wanted, line, buffered, n_characters: 0, n_bytes: 0, found: None }
-    }
-
-    /// Searches the next piece.
-    pub fn push(&mut self, mut piece: &[u8]) {
-        while self.line < self.wanted {
-            let Some(newline) = memchr(b'\n', piece) else { return };
-            self.line += 1;
-            piece = &piece[newline + 1..];
-        }
-        if self.line > self.wanted {
-            return;
-        }
-        let end = memchr(b'\n', piece);
-        let max = if self.needle.max_match.is_some() { usize::MAX } else { MAX_REGEX_LINE };
-        extend_up_to(&mut self.buffered, &piece[..end.unwrap_or(piece.len())], max);
-        if end.is_some() {
-            self.line += 1;
-            if self.buffered.ends_with(b"\r") {
-                self.buffered.pop();
-            }
-        } else if self.buffered.len() > MAX_BUFFERED
-            && let Some(max_match) = self.needle.max_match
-        {
-            // A match that starts later may continue in the next piece.
-            self.search(self.buffered.len().saturating_sub(max_match));
-        }
-    }
-
-    /// Whether the rest of the text cannot change the result.
-    pub fn is_done(&self) -> bool {
-        self.line > self.wanted
-    }
-
-    /// Returns the result, after the last piece.
-    pub fn finish(mut self) -> Option<LineMatches> {
-        self.search(self.buffered.len() + 1);
-        self.found
-    }
-
-    /// Counts the matches that start before `end`, and drops what is before it or before their end.
-    fn search(&mut self, end: usize) {
-        let mut n_done = 0;
-        while n_done <= self.buffered.len()
-            && let Some(found) = self.needle.find_at(&self.buffered, n_done)
-            && found.start() < end
-        {
-            // A pattern such as `x*` matches the empty string everywhere.
-            n_done = found.end().max(found.start() + 1);
-            let first = || LineMatches {
-                column: self.n_characters + 1 + n_characters(&self.buffered[..found.start()]),
-                end: self.n_bytes + found.end() as u64,
-                n_matches: 0,
-            };
-            self.found.get_or_insert_with(first).n_matches += 1;
-        }
-        let n_done = n_done.max(end).min(self.buffered.len());
-        self.n_characters += n_characters(&self.buffered[..n_done]);
-        self.n_bytes += n_done as u64;
-        self.buffered.drain(..n_done);
-    }
-}
-
 fn extend_up_to(buffered: &mut Vec<u8>, piece: &[u8], max: usize) {
     let n_taken = piece.len().min(max.saturating_sub(buffered.len()));
     buffered.extend_from_slice(&piece[..n_taken]);
-}
-
-fn n_characters(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| is_character_start(**byte)).count() as u64
 }
 
 #[cfg(test)]

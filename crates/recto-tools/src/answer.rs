@@ -22,8 +22,8 @@ pub struct Answer {
     /// The field of the object that repeats the content. It is null here, so that a long text is
     /// copied only for callers that need the object.
     pub repeated: Option<&'static str>,
-    /// The change to a file, if there was one.
-    pub change: Option<FileChange>,
+    /// The changes to files.
+    pub changes: Vec<FileChange>,
     /// The version of the named file that the answer reports, unless it is that of a dry run.
     pub version: Option<Digest>,
     /// The versions of other files than the named one that the answer shows text of.
@@ -35,6 +35,8 @@ pub struct Answer {
 pub struct FileChange {
     /// The absolute path.
     pub path: PathBuf,
+    /// The path before the call, if the file was moved.
+    pub moved_from: Option<PathBuf>,
     /// The content before the call.
     pub before: Option<Arc<Document>>,
     /// The content after the call.
@@ -48,8 +50,8 @@ impl Answer {
             unreachable!("every tool answers with an object")
         };
         let (head, content) = (head.into(), String::new());
-        let (repeated, change, version, seen) = (None, None, None, Vec::new());
-        Answer { head, content, structured, repeated, change, version, seen }
+        let (repeated, changes, version, seen) = (None, Vec::new(), None, Vec::new());
+        Answer { head, content, structured, repeated, changes, version, seen }
     }
 
     /// Returns the same answer with content.
@@ -101,7 +103,7 @@ impl Answer {
 
     /// Returns the same answer with the change to a file.
     pub fn with_change(self, change: Option<FileChange>) -> Answer {
-        Answer { change, ..self }
+        Answer { changes: Vec::from_iter(change), ..self }
     }
 }
 
@@ -135,7 +137,7 @@ fn words(note: Note) -> &'static str {
         Note::CrlfOnCheckout => {
             "a checkout would write CRLF line endings (.gitattributes or core.autocrlf)"
         }
-        Note::NotExecutable => "the file is executable at that commit; its mode is not restored",
+        Note::NotExecutable => "the file was executable; its mode is not restored",
         Note::LostSetId => "the file's setuid and setgid bits were removed",
         Note::LostCapabilities => "the file's capabilities were removed",
         Note::LostFlags => "the file's inode flags (lsattr) were not kept",

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use recto_store::error::{Error as StoreError, Instead};
 use recto_store::path::AbsPath;
 use recto_store::preview::PreviewStore;
+use recto_store::record::{Origin, OriginSession};
 use recto_store::{Context, Revisions, WriteStore};
 use serde_json::{Map, Value};
 use tracing::{Level, debug, error};
@@ -16,6 +17,7 @@ use tracing::{Level, debug, error};
 use crate::LOG_TARGET;
 use crate::delivery::Delivery;
 use crate::error::{Error, Result};
+use crate::recorded::RecordedChanges;
 use crate::seen::Seen;
 use crate::served::{Names, Served};
 use crate::tools::{Answer, Env, FROM_PATH, SUBJECTS, Tool};
@@ -62,6 +64,7 @@ pub struct Witnessed<'a> {
 pub struct Calls {
     store: Arc<dyn WriteStore>,
     revisions: Arc<dyn Revisions>,
+    changes: Option<Arc<dyn RecordedChanges>>,
     served: Served,
     /// The base of relative paths.
     root: PathBuf,
@@ -88,6 +91,7 @@ impl Calls {
         Calls {
             store,
             revisions,
+            changes: None,
             served,
             root,
             more_roots,
@@ -102,6 +106,11 @@ impl Calls {
     /// Returns the same with more roots, which relative patterns also cover.
     pub fn with_more_roots(self, more_roots: Vec<PathBuf>) -> Calls {
         Calls { more_roots: more_roots.into(), ..self }
+    }
+
+    /// Returns the same with the recorded changes, of which a session gets its own.
+    pub fn with_changes(self, changes: Option<Arc<dyn RecordedChanges>>) -> Calls {
+        Calls { changes, ..self }
     }
 
     /// Returns the same with a witness for every call.
@@ -149,7 +158,7 @@ impl Calls {
         let path = path_of(&arguments).map(str::to_string).unwrap_or_default();
         let start = Instant::now();
         let result = self.witnessed(tool, arguments, call);
-        note(tool, &path, start.elapsed(), &result);
+        note(tool, &path, &call.context.origin, start.elapsed(), &result);
         result
     }
 
@@ -160,6 +169,7 @@ impl Calls {
         call: &Call,
     ) -> Result<Answer> {
         let run = |arguments: Map<String, Value>| {
+            self.store.recover();
             let file = self.file_of(&arguments);
             let result = self.run(tool, arguments, &call.context, &*self.store, &self.versions);
             self.record(file, &result);
@@ -289,6 +299,7 @@ impl Calls {
         let env = Env {
             store,
             revisions: &*self.revisions,
+            changes: self.changes.as_deref(),
             context,
             root: &self.root,
             more_roots: &self.more_roots,
@@ -349,16 +360,23 @@ fn subject(arguments: &Map<String, Value>) -> Option<&str> {
 }
 
 /// Logs the tool, path, outcome and duration of a finished call, but no file content.
-fn note(tool: &Tool, path: &str, took: Duration, result: &Result<Answer>) {
+fn note(tool: &Tool, path: &str, origin: &Origin, took: Duration, result: &Result<Answer>) {
+    // Not repeated where the process serves one client.
+    let client = match origin.session {
+        OriginSession::OfProcess => None,
+        OriginSession::Named(_) | OriginSession::Unknown => origin.client.as_ref(),
+    };
+    let client = client.map(|(name, _)| name.as_str());
+    let tool = tool.name;
     let micros = took.as_micros() as u64;
     match result {
         Ok(answer) => {
             let bytes = answer.blocks().map(str::len).sum::<usize>() as u64;
-            debug!(target: LOG_TARGET, tool = tool.name, path, outcome = "ok", micros, bytes, "call");
+            debug!(target: LOG_TARGET, client, tool, path, outcome = "ok", micros, bytes, "call");
         }
         Err(error) => {
             let outcome = i64::from(error.code());
-            debug!(target: LOG_TARGET, tool = tool.name, path, outcome, micros, "call");
+            debug!(target: LOG_TARGET, client, tool, path, outcome, micros, "call");
         }
     }
 }

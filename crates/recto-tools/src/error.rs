@@ -120,6 +120,34 @@ pub enum Error {
     #[error("Overwriting an existing file needs expected_hash here: {}", Quoted(path))]
     Unversioned { path: String },
 
+    /// A pattern in a call that changes files, without the plan of a dry run.
+    #[error("A glob needs the plan of a dry run")]
+    NoPlan,
+
+    /// The call would not do what the dry run planned.
+    #[error("The plan does not match the {n_files} files as they are now")]
+    OtherPlan { n_files: usize },
+
+    /// No file matches a pattern and contains the text of an edit.
+    #[error("No file that matches {} contains the text", Quoted(glob))]
+    NoneWithText { glob: String },
+
+    /// An error about one of several files, which does not name it.
+    #[error("{}: {source}", Quoted(path))]
+    InFile { path: String, source: Box<Error> },
+
+    /// Several files or arguments are rejected. The message is that of the first.
+    #[error("{}", failures[0])]
+    SeveralFiles { failures: Vec<Error> },
+
+    /// A recorded change cannot be undone.
+    #[error("Cannot undo change {change}: {cause}")]
+    CannotUndo { change: u64, cause: String, can_undo_dependents: bool },
+
+    /// The recorded changes of the session are not available.
+    #[error("No recorded changes: {cause}")]
+    NoChanges { cause: String },
+
     /// The call did not end in time and may still take effect.
     #[error("Outcome unknown: the call did not end in time")]
     OutcomeUnknown,
@@ -156,16 +184,24 @@ impl Error {
             | Error::InvalidLine { .. }
             | Error::InvalidLimit { .. }
             | Error::NoEdits
+            | Error::NoPlan
             | Error::EmptyText { .. } => -32600,
+            Error::InFile { source, .. } => source.code(),
+            Error::SeveralFiles { failures } => failures[0].code(),
+            Error::NoneWithText { .. } => -32010,
             Error::Missing { .. }
             | Error::MissingAt { .. }
             | Error::MissingParent { .. }
             | Error::NothingToOverwrite { .. } => -32001,
             Error::FolderToList { .. } => -32003,
             Error::NotATable { .. } | Error::BrokenTable { .. } => -32004,
-            Error::Stale { .. } | Error::Unseen { .. } | Error::Unversioned { .. } => -32013,
+            Error::Stale { .. }
+            | Error::Unseen { .. }
+            | Error::Unversioned { .. }
+            | Error::OtherPlan { .. } => -32013,
             Error::Hanging => -32017,
             Error::OutcomeUnknown => -32018,
+            Error::CannotUndo { .. } | Error::NoChanges { .. } => -32021,
             Error::Internal { .. } => -32603,
         }
     }
@@ -239,7 +275,8 @@ fn store_code(error: &StoreError) -> i32 {
         StoreError::NotDurable { .. }
         | StoreError::Unanswered { .. }
         | StoreError::NotTaken { .. } => -32018,
-        StoreError::TooLarge { .. } => -32019,
+        StoreError::TooLarge { .. } | StoreError::TooMany { .. } => -32019,
+        StoreError::NotTogether { .. } => -32020,
         StoreError::Cancelled => -32800,
         StoreError::System { .. } | StoreError::BrokenRepository { .. } => -32603,
     }

@@ -1,6 +1,27 @@
 //! The file tools as a library, independent of protocols and of the command line. They read, search,
 //! preview, create and edit files.
 //!
+//! # For agents in Rust
+//!
+//! An agent needs three things: [`Tool::input_schema`] and [`Tool::description`] of every tool in
+//! [`Served`], to tell its model what it can call; [`Calls::call`], to run what the model calls; and
+//! the text of the [`Answer`], or of the error ([`budget::ErrorText`]), to send back. The example
+//! `agent_loop` is a whole agent.
+//!
+//! - A [`Calls`] is cheap to clone and can be used from several threads. Calls block, so an async
+//!   program runs them on a thread for blocking work.
+//! - Use [`Calls::for_new_session`] for each conversation: a session remembers which version of a
+//!   file it has seen, so that `write_text_file` does not overwrite a newer one.
+//! - [`Delivery`] bounds every answer and error. Answers say how to get the rest.
+//! - [`Served`] selects the tools, and [`Calls::read_only`] those that change nothing.
+//! - [`Call::context`](Call) cancels a call, and limits it to a sandbox.
+//! - The store confines all calls to its roots. It does not start processes or open connections.
+//!   It works on Linux.
+//! - `LocalStore::with_recording` records every change; `recto-journal` implements it and undoes
+//!   changes.
+//!
+//! # One call
+//!
 //! A protocol finds a tool in [`Served`], passes its arguments to [`Calls::call`] and gets an
 //! [`Answer`] or an [`Error`] with a hint:
 //!
@@ -46,6 +67,7 @@ pub mod call;
 pub mod delivery;
 pub mod error;
 pub mod limits;
+pub mod recorded;
 pub mod seen;
 pub mod served;
 pub mod tools;

@@ -27,6 +27,11 @@ mod read_lines;
 mod list_commits;
 mod read_diff;
 
+mod changes_apply;
+
+mod undo_apply;
+mod undo_list;
+
 mod edit_text_file;
 mod multi_edit_text_file;
 mod read_text_file;
@@ -47,6 +52,7 @@ pub(crate) use restore::FROM_PATH;
 use crate::arguments;
 use crate::delivery::Delivery;
 use crate::error::Result;
+use crate::recorded::RecordedChanges;
 use crate::seen::Seen;
 use crate::served::Served;
 use crate::versions::{Returned, Versions};
@@ -62,6 +68,10 @@ pub enum Toolset {
     Files,
     /// Commits and what they change.
     History,
+    /// Changes of several files together.
+    Changes,
+    /// Undo of recorded changes.
+    Undo,
 }
 
 impl Toolset {
@@ -72,6 +82,8 @@ impl Toolset {
             Toolset::Text => "text",
             Toolset::Files => "files",
             Toolset::History => "history",
+            Toolset::Changes => "changes",
+            Toolset::Undo => "undo",
         }
     }
 }
@@ -125,7 +137,11 @@ impl Tool {
     pub fn dotted_name(&self) -> Cow<'static, str> {
         match self.toolset {
             Toolset::Text => self.name.replacen('_', ".", 1).into(),
-            Toolset::Edit | Toolset::Files | Toolset::History => self.name.into(),
+            Toolset::Edit
+            | Toolset::Files
+            | Toolset::History
+            | Toolset::Changes
+            | Toolset::Undo => self.name.into(),
         }
     }
 
@@ -194,6 +210,8 @@ pub struct Env<'a, S: ?Sized> {
     pub store: &'a S,
     /// Older versions of the files.
     pub revisions: &'a dyn Revisions,
+    /// The recorded changes, if changes are recorded.
+    pub changes: Option<&'a dyn RecordedChanges>,
     /// The context of the call.
     pub context: &'a Context,
     /// The base of relative paths.
@@ -242,11 +260,12 @@ pub type WriteEnv<'a> = Env<'a, dyn WriteStore + 'a>;
 impl<'a> WriteEnv<'a> {
     /// Returns the same environment without the ability to write.
     fn to_read(&self) -> ReadEnv<'a> {
-        let &Env { store, revisions, context, root, more_roots, .. } = self;
+        let &Env { store, revisions, changes, context, root, more_roots, .. } = self;
         let &Env { delivery, versions, seen, has_session, served, .. } = self;
         Env {
             store,
             revisions,
+            changes,
             context,
             root,
             more_roots,
@@ -276,6 +295,9 @@ pub static ALL: &[&Tool] = &[
     &read_as_table::TOOL,
     &list_commits::TOOL,
     &read_diff::TOOL,
+    &changes_apply::TOOL,
+    &undo_list::TOOL,
+    &undo_apply::TOOL,
 ];
 
 /// Finds a tool by its name, with dots or underscores.

@@ -63,7 +63,7 @@ pub fn allowed_paths(config: &Config) -> Result<AllowedPaths, String> {
 /// Opens the roots and returns the handler of calls.
 pub fn open(config: &Config, journal: &OpenJournal) -> Result<Calls, String> {
     let store = open_recorded(config, journal)?;
-    calls(config, store.clone(), store)
+    Ok(calls(config, store.clone(), store)?.with_changes(journal.changes()))
 }
 
 /// Like [`open`], for directories inside the roots only. Patterns of hidden paths still start from
@@ -98,7 +98,8 @@ pub fn open_with_editor(
 ) -> Result<Calls, String> {
     let disk = open_recorded(config, journal)?;
     let workspace = Arc::new(Workspace::new(disk.clone(), editor));
-    Ok(calls(config, workspace, disk)?.with_witness(witness))
+    let calls = calls(config, workspace, disk)?.with_changes(journal.changes());
+    Ok(calls.with_witness(witness))
 }
 
 /// Opens the roots, and records every change.

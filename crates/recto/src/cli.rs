@@ -1,6 +1,7 @@
 //! The command line: one file per command, and the options they share.
 
 mod acp;
+mod blame;
 mod call;
 mod codex;
 mod demo;
@@ -13,9 +14,11 @@ mod logging;
 mod options;
 mod print;
 mod recorded;
+mod review;
 mod serve;
 mod show;
 mod tools;
+mod trace;
 mod undo;
 
 use std::ffi::{OsStr, OsString};
@@ -24,8 +27,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use rmcp::ServerHandler;
 
 use crate::config::Config;
+use crate::mcp::handler::Handler;
 use options::Options;
 use recto_text::quote::Escaped;
 
@@ -64,6 +69,9 @@ enum Command {
     Show(show::Show),
     Diff(show::Diff),
     Undo(undo::Undo),
+    Review(review::Review),
+    Blame(blame::Blame),
+    Trace(trace::Trace),
     Journal(journal::Journal),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
@@ -73,6 +81,11 @@ enum Command {
 fn value_name(value: impl ValueEnum) -> String {
     let value = value.to_possible_value().expect("no value is skipped");
     value.get_name().to_string()
+}
+
+/// Returns the commands and options, for man pages and shell completions.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Parses server options as the command line does. For tests.
@@ -113,7 +126,7 @@ fn is_for_serve(first: &OsStr) -> bool {
 /// Runs the program.
 pub fn run() -> ExitCode {
     crate::log::keep_panics_short();
-    let result = match Cli::parse_from(with_command(std::env::args_os())).command {
+    reported(match Cli::parse_from(with_command(std::env::args_os())).command {
         Command::Install(install) => install.run(),
         Command::Serve(serve) => serve.run(),
         Command::Acp(acp) => acp.run(),
@@ -124,10 +137,29 @@ pub fn run() -> ExitCode {
         Command::Show(show) => show.run(),
         Command::Diff(diff) => diff.run(),
         Command::Undo(undo) => undo.run(),
+        Command::Review(review) => review.run(),
+        Command::Blame(blame) => blame.run(),
+        Command::Trace(trace) => trace.run(),
         Command::Journal(journal) => journal.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::Demo(demo) => demo.run(),
-    };
+    })
+}
+
+/// Runs `recto serve` with the arguments of this process and a handler around recto's own. For the
+/// conformance tests, whose server has more tools than recto.
+#[doc(hidden)]
+pub fn serve_with<H: ServerHandler>(wrap: fn(Handler) -> H) -> ExitCode {
+    #[derive(Parser)]
+    struct Wrapper {
+        #[command(flatten)]
+        serve: serve::Serve,
+    }
+    reported(Wrapper::parse().serve.run_with(wrap))
+}
+
+/// Prints why a command failed.
+fn reported(result: Result<ExitCode, String>) -> ExitCode {
     result.unwrap_or_else(|message| {
         eprintln!("recto: {}", Escaped(&message));
         ExitCode::from(2)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use recto_store::local::HiddenPaths;
 use recto_tools::Names;
 use recto_tools::delivery::{AnswerForm, Delivery};
-use recto_tools::tools::{self, Effect, Tool};
+use recto_tools::tools::{self, Effect, Tool, Toolset};
 
 use crate::clients::{self, Client};
 use crate::landlock::LandlockMode;
@@ -44,6 +44,8 @@ pub struct JournalConfig {
     pub state_dir: Option<PathBuf>,
     /// Patterns of files whose content is not stored.
     pub excluded: Vec<String>,
+    /// Whether the model and the title of the turn are recorded.
+    pub has_titles: bool,
 }
 
 /// Whether changes are recorded.
@@ -152,12 +154,13 @@ impl Config {
         if let Some(name) = self.tools.iter().find(|name| !tools::ALL.iter().any(names(name))) {
             let known: Vec<_> = tools::ALL.iter().map(|tool| tool.name).collect();
             return Err(format!(
-                "unknown toolset or tool {name}; the toolsets are default, all, coding, edit, text, files and history, and the tools are {}",
+                "unknown toolset or tool {name}; the toolsets are default, all, coding, edit, text, files, history, changes and undo, and the tools are {}",
                 known.join(", ")
             ));
         }
         let is_chosen = |tool: &&&Tool| {
-            self.tools.is_empty() || self.tools.iter().any(|name| names(name)(tool))
+            let is_default = self.tools.is_empty() && names("default")(tool);
+            is_default || self.tools.iter().any(|name| names(name)(tool))
         };
         let is_allowed = |tool: &&&Tool| !self.is_read_only || tool.effect() == Effect::Reads;
         Ok(tools::ALL.iter().filter(is_chosen).filter(is_allowed).copied().collect())
@@ -180,7 +183,8 @@ const CODING: [&str; 9] = [
 /// Returns whether a name in `--tools` selects a tool.
 fn names(name: &str) -> impl Fn(&&Tool) -> bool {
     move |tool| match name {
-        "default" | "all" => true,
+        "all" => true,
+        "default" => tool.toolset != Toolset::Undo,
         "coding" => CODING.contains(&tool.name),
         name => {
             tool.toolset.name() == name

@@ -1,5 +1,7 @@
 //! The journal of this process: where it is, and how stores record in it.
 
+mod own_changes;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -7,18 +9,21 @@ use recto_journal::keeping::Limits;
 use recto_journal::{Error, Journal, Settings, StateDir};
 use recto_platform::random_hex;
 use recto_store::record::{
-    NotRecorded, Origin, Outcome, RecordedChange, Recorder, Recording, Ticket,
+    NotRecorded, Origin, Outcome, RecordedChange, Recorder, Recording, Ticket, Turn,
 };
 use recto_text::Digest;
+use recto_tools::recorded::RecordedChanges;
 
 use crate::acp::link::TOKEN_VARIABLE;
 use crate::config::{JournalConfig, JournalMode};
+use own_changes::JournalChanges;
 
 /// The journal of this process, or why it has none.
 #[derive(Clone, Default)]
 pub struct OpenJournal {
     recording: Recording,
     journal: Option<Arc<Journal>>,
+    changes: Option<Arc<JournalChanges>>,
 }
 
 impl OpenJournal {
@@ -32,14 +37,17 @@ impl OpenJournal {
         match state_dir(config) {
             Ok(dir) => {
                 let (session, excluded) = (session(command), config.excluded.clone());
-                let settings = Settings { session, excluded, limits: Limits::default() };
-                let journal = Arc::new(Journal::new(dir, settings));
+                let settings =
+                    Settings { session: session.clone(), excluded, limits: Limits::default() };
+                let journal = Arc::new(Journal::new(dir.clone(), settings));
                 let recording = Recording::new(journal.clone(), is_required);
-                OpenJournal { recording, journal: Some(journal) }
+                let changes = JournalChanges { dir, session, journal: journal.clone() };
+                OpenJournal { recording, journal: Some(journal), changes: Some(Arc::new(changes)) }
             }
             Err(error) => {
                 let unavailable = Arc::new(Unavailable { cause: error.to_string() });
-                OpenJournal { recording: Recording::new(unavailable, is_required), journal: None }
+                let recording = Recording::new(unavailable, is_required);
+                OpenJournal { recording, journal: None, changes: None }
             }
         }
     }
@@ -47,6 +55,25 @@ impl OpenJournal {
     /// Returns how a store records its changes.
     pub fn recording(&self) -> Recording {
         self.recording.clone()
+    }
+
+    /// Notes that a session has ended while the process goes on.
+    pub fn end_session(&self, name: &str) {
+        if let Some(journal) = &self.journal {
+            journal.end_session(name);
+        }
+    }
+
+    /// Returns the recorded changes, for the tools that list and undo them.
+    pub fn changes(&self) -> Option<Arc<dyn RecordedChanges>> {
+        self.changes.clone().map(|changes| changes as Arc<dyn RecordedChanges>)
+    }
+
+    /// Also records the turns that `turn` returns.
+    pub fn record_turns(&self, turn: impl Fn() -> Turn + Send + Sync + 'static) {
+        if let Some(journal) = &self.journal {
+            journal.record_turns(Box::new(turn));
+        }
     }
 
     /// Waits until everything is recorded.

@@ -30,6 +30,8 @@ mod signals;
 
 mod http;
 
+mod review;
+
 pub mod allocator;
 
 #[doc(hidden)]

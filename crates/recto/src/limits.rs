@@ -2,6 +2,10 @@
 //! `docs/limits.md` is generated from this list. Internal sizes, such as those of buffers, are defined
 //! where they are used.
 
+mod amount;
+
+pub use amount::Amount;
+
 use std::time::Duration;
 
 /// A limit.
@@ -17,17 +21,6 @@ pub struct Limit {
     pub beyond: &'static str,
     /// The test that reaches it, or why there is none.
     pub test: Reached,
-}
-
-/// The value of a limit.
-#[derive(Debug, Clone, Copy)]
-pub enum Amount {
-    /// A size in bytes.
-    Bytes(u64),
-    /// A number of items.
-    Count(u64),
-    /// A duration.
-    Time(Duration),
 }
 
 /// Whether a test reaches a limit.
@@ -128,7 +121,7 @@ limits! {
 
     /// Connections over HTTP.
     HTTP_CONNECTIONS: count usize = 512,
-        "further ones wait until one is closed",
+        "the oldest one without a request is closed; if all have one, further ones wait",
         By("idle_connections_do_not_lock_out_clients");
     /// Line and headers of an HTTP request; up to twice as much may be accepted.
     HTTP_HEADER: bytes usize = 64 << 10,
@@ -155,8 +148,15 @@ limits! {
     HTTP_REQUESTS: count usize = 1024,
         "further ones wait, and after 30 s get 503", By("requests_in_flight_are_bounded");
     /// Time for which a client of HTTP takes nothing of an answer.
-    HTTP_WRITE_TIME: time Duration = Duration::from_secs(60),
+    HTTP_WRITE_TIME: time Duration = Duration::from_secs(30),
         "the connection is closed", By("a_client_that_takes_nothing_is_given_up");
+    /// Answers over HTTP that clients have not taken, without those in the kernel's buffers.
+    HTTP_UNREAD_BYTES: bytes usize = UNREAD_ANSWER_BYTES,
+        "the connections whose answers have waited longest are closed",
+        By("the_answers_that_waited_longest_are_given_up");
+    /// Events of an open event stream that the client has not taken.
+    HTTP_UNREAD_EVENTS: count usize = 256,
+        "the stream is closed", By("unread_events_do_not_delay_a_session_and_end_the_stream");
     /// Open event streams that clients asked for with GET.
     HTTP_STREAMS: count usize = 256,
         "503", By("event_streams_are_bounded");
@@ -174,6 +174,18 @@ limits! {
     AFTER_HTTP_STOP: time Duration = Duration::from_secs(5),
         "the server exits; a write that is being committed is completed",
         Not("a call that takes longer would have to hang");
+
+    // The review page.
+
+    /// Connections of review pages.
+    REVIEW_CONNECTIONS: count usize = 64,
+        "further ones wait until one is closed", Not("the same mechanism as for HTTP");
+    /// Body of a request of a review page.
+    REVIEW_BODY: bytes usize = 1 << 20,
+        "413", By("a_large_request_is_rejected");
+    /// Time without a review page.
+    REVIEW_IDLE: time Duration = Duration::from_secs(30 * 60),
+        "`recto review` ends", Not("tests do not wait for half an hour");
 
     /// Length of an array that is given as JSON in a string.
     JSON_ARGUMENT: bytes usize = recto_tools::limits::JSON_ARGUMENT,
@@ -316,6 +328,15 @@ limits! {
     LEFTOVER_BYTES: bytes u64 = recto_store::limits::LEFTOVER_BYTES,
         "the file stays until it is removed by hand",
         By("a_huge_file_named_like_a_leftover_does_not_delay_a_write");
+    /// Files that one call of `changes_apply` changes.
+    TRANSACTION_FILES: count usize = recto_store::limits::TRANSACTION_FILES,
+        "-32019; nothing is changed", By("limits_of_a_transaction_are_reported");
+    /// Directories in which one call of `changes_apply` changes files.
+    TRANSACTION_DIRS: count usize = recto_store::limits::TRANSACTION_DIRS,
+        "-32019; nothing is changed", By("limits_of_a_transaction_are_reported");
+    /// Bytes of the files that one call of `changes_apply` reads or writes.
+    TRANSACTION_BYTES: bytes u64 = recto_store::limits::TRANSACTION_BYTES,
+        "-32019; nothing is changed", By("limits_of_a_transaction_are_reported");
 
     // Git.
 
@@ -384,6 +405,12 @@ limits! {
     /// Columns of a Parquet file, including nested ones.
     TABLE_PARQUET_COLUMNS: count u64 = recto_tables::limits::PARQUET_COLUMNS,
         "the file is rejected", By("what_would_end_the_process_is_refused");
+    /// Size of the schema of an SQLite database.
+    TABLE_SQLITE_SCHEMA: bytes usize = recto_tables::limits::SQLITE_SCHEMA,
+        "the file is rejected", By("a_schema_has_a_largest_size");
+    /// Size of a row of an SQLite database.
+    TABLE_SQLITE_ROW: bytes usize = recto_tables::limits::SQLITE_ROW,
+        "the values after it are not shown, and the answer says so", By("a_long_row_is_read_in_part");
 
     // Editors.
 
@@ -432,35 +459,6 @@ pub fn running_calls(max_answer_bytes: usize) -> usize {
     (UNREAD_ANSWER_BYTES / (COPIES * max_answer_bytes)).clamp(4, RUNNING_CALLS)
 }
 
-/// The seconds of a day.
-const DAY: u64 = 24 * 60 * 60;
-
-impl std::fmt::Display for Amount {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match *self {
-            Amount::Bytes(n) if n >= 1 << 30 && n % (1 << 30) == 0 => write!(f, "{} GiB", n >> 30),
-            Amount::Bytes(n) if n >= 1 << 20 && n % (1 << 20) == 0 => write!(f, "{} MiB", n >> 20),
-            Amount::Bytes(n) if n >= 1 << 10 && n % (1 << 10) == 0 => write!(f, "{} KiB", n >> 10),
-            Amount::Bytes(1) => f.write_str("1 byte"),
-            Amount::Bytes(n) => write!(f, "{n} bytes"),
-            Amount::Count(n) => {
-                let digits = n.to_string();
-                for (index, digit) in digits.chars().enumerate() {
-                    if index > 0 && (digits.len() - index).is_multiple_of(3) {
-                        f.write_str(",")?;
-                    }
-                    write!(f, "{digit}")?;
-                }
-                Ok(())
-            }
-            Amount::Time(time) if time.as_secs() >= DAY && time.as_secs().is_multiple_of(DAY) => {
-                write!(f, "{} days", time.as_secs() / DAY)
-            }
-            Amount::Time(time) => write!(f, "{} s", time.as_secs_f32()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -471,20 +469,5 @@ mod tests {
         assert_eq!(running_calls(ANSWER_BYTES), RUNNING_CALLS);
         assert_eq!(running_calls(2 << 20), 8);
         assert_eq!(running_calls(MOST_ANSWER_BYTES), 4);
-    }
-
-    #[test]
-    fn amounts_are_written_for_people() {
-        for (amount, expected) in [
-            (Amount::Bytes(1 << 30), "1 GiB"),
-            (Amount::Bytes(3 << 20), "3 MiB"),
-            (Amount::Bytes(1000), "1000 bytes"),
-            (Amount::Count(5_000_000), "5,000,000"),
-            (Amount::Count(40), "40"),
-            (Amount::Time(Duration::from_millis(1500)), "1.5 s"),
-            (Amount::Time(Duration::from_secs(30 * DAY)), "30 days"),
-        ] {
-            assert_eq!(amount.to_string(), expected);
-        }
     }
 }

@@ -1,4 +1,5 @@
-//! MCP. Apart from `recto demo`, which is a client, and `http`, only this module uses `rmcp`.
+//! MCP. Apart from `recto demo`, which is a client, `http` and the commands that start it, only this
+//! module uses `rmcp`.
 //! `recto_tools::Calls` executes the calls.
 //!
 //! - `handler` answers requests and knows nothing about how they arrive, so that any `rmcp`
@@ -16,6 +17,8 @@ use serde_json::Value;
 use crate::config::ClientWire;
 use recto_tools::tools::Tool;
 
+#[doc(hidden)]
+pub use handler::Handler;
 pub use stdio::serve;
 
 /// Returns the definitions of tools as a client receives them.

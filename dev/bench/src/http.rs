@@ -1,6 +1,9 @@
 //! Many sessions over HTTP: time and memory, beside as many calls in flight on stdio. Checks that
 //! no edit was lost.
 
+mod reads;
+mod unread;
+
 use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -57,7 +60,8 @@ pub fn run(recto: &Path, is_quick: bool) -> Result<()> {
         }
     }
     println!("{table}");
-    Ok(())
+    reads::run(recto, &folder.path().join("reads"), is_quick)?;
+    unread::run(recto, &folder.path().join("unread"))
 }
 
 /// Makes a directory for each session, a file to read and one that all sessions edit.
@@ -115,7 +119,7 @@ fn over_http(
     load: Load,
     n_clients: usize,
 ) -> Result<(Vec<Duration>, f64)> {
-    let server = Server::start(recto, root)?;
+    let server = Server::start(recto, root, &[])?;
     let address = &*server.address;
     let token = &*server.token;
     let mut times = Vec::new();
@@ -210,11 +214,12 @@ struct Server {
 }
 
 impl Server {
-    fn start(recto: &Path, root: &Path) -> Result<Server> {
+    fn start(recto: &Path, root: &Path, options: &[&str]) -> Result<Server> {
         let state = root.join("state");
         let mut child = Command::new(recto)
             .args(["serve", "--http", "127.0.0.1:0", "--state-dir"])
             .args([&state, root])
+            .args(options)
             .stderr(Stdio::piped())
             .spawn()?;
         let mut lines = BufReader::new(child.stderr.take().ok_or("no stderr")?).lines();
@@ -262,7 +267,10 @@ impl Connection {
         });
         self.request(None, "initialize", params)?;
         let id = self.begun.take().ok_or("no session")?;
-        self.post(Some(&id), r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)?;
+        self.post(
+            &in_session(Some(&id)),
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        )?;
         Ok(id)
     }
 
@@ -270,20 +278,24 @@ impl Connection {
         self.n_requests += 1;
         let id = self.n_requests;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.post(session, &request.to_string())
+        self.post(&in_session(session), &request.to_string())
     }
 
-    /// Sends a message. A connection that the server closed because it was idle is opened again.
-    fn post(&mut self, session: Option<&str>, body: &str) -> Result<String> {
-        let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
-        let request = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n{session}\
+    /// Returns a whole request with these additional headers.
+    fn text(&self, headers: &str, body: &str) -> String {
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n{headers}\
              Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\n\r\n{body}",
             self.address,
             self.token,
             body.len(),
-        );
+        )
+    }
+
+    /// Sends a message with these additional headers. A connection that the server closed because it was idle is opened again.
+    fn post(&mut self, headers: &str, body: &str) -> Result<String> {
+        let request = self.text(headers, body);
         if self.stream.get_mut().write_all(request.as_bytes()).is_ok()
             && let Some(answer) = self.receive()?
         {
@@ -330,6 +342,10 @@ impl Connection {
             false => Err(format!("{status}: {body:.200}").into()),
         }
     }
+}
+
+fn in_session(id: Option<&str>) -> String {
+    id.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default()
 }
 
 fn connect(address: &str) -> Result<TcpStream> {

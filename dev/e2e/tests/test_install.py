@@ -7,7 +7,7 @@ import unittest
 
 from harness import clients
 from harness.model import ScriptedModel
-from harness.programs import BIN, RECTO, World
+from harness.programs import BIN, RECTO, HttpServer, World
 
 TEXT = "alpha\nbeta\n"
 READ = ("read_text_file", {"path": "$/a.txt"})
@@ -24,6 +24,7 @@ class Cases:
     path = ""
     # A command that lists the servers, and what it prints for recto.
     lists = None
+    has_http = True
     listed = ""
 
     def settings(self, world):
@@ -35,17 +36,7 @@ class Cases:
         return None
 
     def test_install(self):
-        model = self.enterContext(ScriptedModel([]))
-        world = self.enterContext(World(model, {"a.txt": TEXT}))
-        model.turns = world.turns([READ])
-        self.environment = environment(world)
-        before, more = self.settings(world)
-        self.environment |= more
-        file = world.home / self.path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(before)
-        file.chmod(0o640)
-
+        world, file, before = self.prepared()
         self.recto(world, "--dry-run")
         self.assertEqual(file.read_bytes(), before)
         self.recto(world, "--yes")
@@ -56,6 +47,38 @@ class Cases:
         if self.lists:
             done = world.run(self.lists, self.environment)
             self.assertRegex(done.stdout + done.stderr, self.listed)
+        self.check_uninstall(world, file, before)
+
+    def test_install_of_a_server_over_http(self):
+        if not self.has_http:
+            self.skipTest("recto install --http rejects this client")
+        world, file, before = self.prepared()
+        server = self.enterContext(HttpServer([RECTO, "serve"], world.project))
+        self.environment["RECTO_TOKEN"] = server.token
+        self.recto(world, f"--http={server.url}", "--yes")
+        after = file.read_bytes()
+        self.assertIn(os.fsencode(server.url), after)
+        self.assertNotIn(os.fsencode(server.token), after)
+        self.assert_kept(before, after)
+        self.check_uninstall(world, file, before)
+
+    def prepared(self):
+        """Returns a project, the settings file and its content."""
+        model = self.enterContext(ScriptedModel([]))
+        world = self.enterContext(World(model, {"a.txt": TEXT}))
+        model.turns = world.turns([READ])
+        self.environment = environment(world)
+        before, more = self.settings(world)
+        self.environment |= more
+        file = world.home / self.path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(before)
+        file.chmod(0o640)
+        return world, file, before
+
+    def check_uninstall(self, world, file, before):
+        """Lets the model call a tool, and uninstalls recto."""
+        model = world.model
         command = self.prompt(world)
         if command:
             done = world.run(command, self.environment)
@@ -173,7 +196,7 @@ class Continue(Cases, unittest.TestCase):
 
 
 class Copilot(Cases, unittest.TestCase):
-    name, path = "copilot-cli", ".copilot/mcp-config.json"
+    name, path, has_http = "copilot-cli", ".copilot/mcp-config.json", False
     # Prompts need an account.
     lists, listed = [BIN / "copilot", "mcp", "list"], r"recto \(local\)"
 

@@ -23,7 +23,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         let rows = table["case"].as_array().expect("a contract has rows");
         rows.iter().for_each(|row| of_row(tool.name, row, &mut seeds));
     }
-    for folder in ["messy", "parquet", "parquet/odd", "sheets"] {
+    for folder in ["messy", "parquet", "parquet/odd", "sheets", "sqlite"] {
         let path = top().join("crates/recto-tables/tests").join(folder);
         let mut files: Vec<PathBuf> = fs::read_dir(path)
             .expect("the tables' tests have files")

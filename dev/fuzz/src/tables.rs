@@ -21,6 +21,7 @@ pub const NAMES: &[&str] = &[
     "a.ods",
     "a.csv.gz",
     "a.json.zst",
+    "a.db",
     "a.txt",
     "a",
     "a.rs",
@@ -33,7 +34,8 @@ pub fn check(input: &[u8]) {
     let [name, limits, bytes @ ..] = input else { return };
     let name = NAMES[usize::from(*name) % NAMES.len()];
     let (limit, max_bytes) = LIMITS[usize::from(*limits) % LIMITS.len()];
-    let request = Request::new(name, limit, max_bytes);
+    let sheet = (*limits >= 128).then_some("t");
+    let request = Request { sheet, ..Request::new(name, limit, max_bytes) };
     let table = match preview(Arc::new(bytes.to_vec()), &request) {
         Ok(table) => table,
         Err(error) => return assert!(error.to_string().len() < 1000, "{error}"),

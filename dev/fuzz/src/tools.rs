@@ -139,7 +139,7 @@ fn check_answer(tool: &Tool, answer: &Answer) {
 fn check_rejection(tool: &Tool, error: &Error, served: &Served) {
     let code = error.code();
     let is_in_contract =
-        code == -32600 || (-32006..=-32001).contains(&code) || (-32019..=-32010).contains(&code);
+        code == -32600 || (-32006..=-32001).contains(&code) || (-32021..=-32010).contains(&code);
     assert!(is_in_contract, "{}: {code} {error}", tool.name);
     let n_bytes = error.to_string().len() + error.hint(served).map_or(0, |hint| hint.text.len());
     assert!(n_bytes <= MAX_REJECTION, "{}: {n_bytes} bytes of rejection", tool.name);

@@ -51,6 +51,11 @@ impl Server {
         Server { kind: ServerKind::Recto, name: name.into(), program: program.to_path_buf() }
     }
 
+    /// Returns a command that runs the program without arguments.
+    pub fn run(&self) -> Command {
+        Command::new(&self.program)
+    }
+
     /// Returns whether the program exists.
     pub fn is_installed(&self) -> bool {
         self.program.exists()
@@ -75,7 +80,8 @@ impl Server {
     }
 }
 
-fn folder_of_peers() -> PathBuf {
+/// Returns the directory of the installed peers.
+pub fn folder_of_peers() -> PathBuf {
     if let Some(folder) = std::env::var_os("RECTO_PEERS") {
         return folder.into();
     }

@@ -9,12 +9,14 @@ mod full_disk;
 mod huge_line;
 mod huge_numbers;
 mod huge_request;
+mod journal;
 mod kills;
 mod load;
 mod lost_updates;
 mod memory;
 mod power;
 mod swap;
+mod transactions;
 mod unread;
 
 use recto_dev::servers::Server;
@@ -36,9 +38,14 @@ pub const ALL: &[Trial] = &[
     crash::REPLACE,
     crash::CREATE,
     kills::TRIAL,
+    transactions::TRIAL,
     full_disk::TRIAL,
     power::EXT4,
     power::XFS,
+    journal::CALLS,
+    journal::KILLS,
+    journal::POWER,
+    journal::DAMAGE,
     lost_updates::TRIAL,
     foreign::APPENDER,
     foreign::EDITOR,

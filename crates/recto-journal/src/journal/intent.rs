@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use recto_store::record::{ChangedBytes, Origin, RecordedChange};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use crate::change::{Kind, State, encode_metadata, encode_undoes};
+use crate::change::{Kind, LINK, State, encode_metadata, encode_undoes};
 use crate::digest::{ContentDigest, Digests};
 use crate::error::Result;
 use crate::hunk::{Form, Hunks};
@@ -48,8 +48,11 @@ impl Described {
                 let is_kept =
                     |bytes: &Option<&[u8]>| bytes.is_none_or(|it| it.len() <= MAX_CONTENT);
                 let [old, new] = [before, after].map(|bytes| bytes.unwrap_or_default());
-                let hunks = || match kind {
-                    Kind::Edit => Hunks::between(old, new),
+                let forms = [before, after].map(|bytes| bytes.map(Form::of));
+                let hunks = || match (kind, forms) {
+                    (Kind::Edit, [Some(old_form), Some(new_form)]) => {
+                        Hunks::between_forms(old, new, [old_form, new_form])
+                    }
                     _ => Hunks::whole(old, new),
                 };
                 let is_small = kind == Kind::Edit || (is_kept(before) && is_kept(after));
@@ -59,7 +62,7 @@ impl Described {
                     kind,
                     digests: both.map(|bytes| bytes.map(|bytes| digests.of(bytes))),
                     n_bytes: both.map(|bytes| bytes.map(|bytes| bytes.len() as u64)),
-                    form: after.or(*before).map(|bytes| Form::of(bytes).name()),
+                    form: forms[1].or(forms[0]).map(Form::name),
                     hunks: hunks.map(|hunks| hunks.encode()),
                     is_excluded,
                 }
@@ -93,14 +96,18 @@ impl Described {
                 hunks: None,
                 is_excluded: true,
             },
-            ChangedBytes::Link { target } => Described {
-                kind: Kind::Remove,
-                digests: [Some(digests.of(target.as_os_str().as_bytes())), None],
-                n_bytes: [None; 2],
-                form: Some("link"),
-                hunks: None,
-                is_excluded: true,
-            },
+            ChangedBytes::Link { before, after } => {
+                let both = [*before, *after];
+                let [old, new] = both.map(Option::unwrap_or_default);
+                Described {
+                    kind: if before.is_none() { Kind::Create } else { Kind::Remove },
+                    digests: both.map(|target| target.map(|target| digests.of(target))),
+                    n_bytes: both.map(|target| target.map(|target| target.len() as u64)),
+                    form: Some(LINK),
+                    hunks: (!is_excluded).then(|| Hunks::whole(old, new).encode()),
+                    is_excluded,
+                }
+            }
         };
         // A change that is longer than what is kept cannot be undone.
         let hunks = described.hunks.filter(|hunks| hunks.len() <= 2 * MAX_CONTENT);
@@ -117,13 +124,15 @@ impl Described {
         }
     }
 
-    /// Inserts the record. Returns its id, and what is to be done after the answer.
+    /// Inserts the record, which may be part of a transaction. Returns its id, and what is to be
+    /// done after the answer.
     pub fn insert(
         &self,
         transaction: &Transaction<'_>,
         change: &RecordedChange<'_>,
         origin: &Origin,
         session: &str,
+        together: Option<i64>,
     ) -> Result<(u64, Vec<Job>)> {
         let root = id_of(transaction, "roots", change.root)?;
         let file = match find(transaction, "files", change.path)? {
@@ -141,7 +150,7 @@ impl Described {
         if change.is_exclusive {
             self.settle_earlier(transaction, file, change.is_in_editor)?;
         }
-        let earlier = last_change(transaction, file)?;
+        let earlier = last_change(transaction, file, together)?;
         let before = self.digests[0].as_ref().map(ContentDigest::as_bytes);
         let is_foreign = earlier.as_ref().is_some_and(|earlier| earlier.after.as_deref() != before);
         let mut foreign = None;
@@ -165,8 +174,8 @@ impl Described {
         let metadata = change.metadata.as_ref();
         let removed = metadata.filter(|_| self.kind == Kind::Remove).map(encode_metadata);
         let insert = "INSERT INTO changes (file, session, time, kind, state, is_in_editor, call, \
-            before, after, n_before, n_after, form, mode, metadata, undoes, hunks) \
-            VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+            model, title, before, after, n_before, n_after, form, mode, metadata, undoes, hunks, \
+            together) VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         transaction.prepare_cached(insert)?.execute(params![
             file,
             session,
@@ -174,6 +183,8 @@ impl Described {
             kind as i64,
             change.is_in_editor,
             origin.call,
+            origin.turn.model,
+            origin.turn.title,
             before,
             self.digests[1].as_ref().map(ContentDigest::as_bytes),
             self.n_bytes[0].map(|n| n as i64),
@@ -183,6 +194,7 @@ impl Described {
             removed,
             encode_undoes(&origin.undoes),
             self.hunks,
+            together,
         ])?;
         let id = transaction.last_insert_rowid() as u64;
         Ok((id, self.jobs(change, id, earlier, foreign)))
@@ -234,7 +246,7 @@ pub fn settle_by_evidence(
         WHEN after IS ?1 THEN 1 \
         WHEN before IS ?1 AND (NOT is_in_editor OR ?2) THEN 3 \
         ELSE 2 END \
-        WHERE file = ?3 AND state = 0";
+        WHERE file = ?3 AND state = 0 AND together IS NULL";
     transaction.prepare_cached(update)?.execute(params![now, is_in_editor, file])?;
     Ok(())
 }
@@ -271,10 +283,14 @@ fn session_id(transaction: &Transaction<'_>, session: &str, origin: &Origin) -> 
     Ok(transaction.last_insert_rowid())
 }
 
-fn last_change(transaction: &Transaction<'_>, file: i64) -> Result<Option<Earlier>> {
-    let query = "SELECT id, after FROM changes WHERE file = ? AND state IN (1, 2) \
-        ORDER BY id DESC LIMIT 1";
+fn last_change(
+    transaction: &Transaction<'_>,
+    file: i64,
+    together: Option<i64>,
+) -> Result<Option<Earlier>> {
+    let query = "SELECT id, after FROM changes WHERE file = ?1 \
+        AND (state IN (1, 2) OR together = ?2) ORDER BY id DESC LIMIT 1";
     let mut query = transaction.prepare_cached(query)?;
     let earlier = |row: &rusqlite::Row<'_>| Ok(Earlier { id: row.get(0)?, after: row.get(1)? });
-    Ok(query.query_row([file], earlier).optional()?)
+    Ok(query.query_row(params![file, together], earlier).optional()?)
 }

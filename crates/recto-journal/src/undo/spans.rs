@@ -53,6 +53,16 @@ impl SpanList {
         self.spans = vec![Span { origin: usize::MAX - self.n_forgotten, ..BASE }];
     }
 
+    /// Returns whether bytes come from content that was unknown after a change.
+    pub fn is_forgotten(&self, origin: Origin) -> bool {
+        (1..=self.n_forgotten).contains(&(BASE.origin - origin))
+    }
+
+    /// Returns the hunks of all spans in order, with the numbers of bytes.
+    pub fn iter(&self) -> impl Iterator<Item = (Origin, u64)> {
+        self.spans.iter().map(|span| (span.origin, span.n_bytes))
+    }
+
     /// Replaces a range of bytes by bytes of a hunk.
     pub fn replace(&mut self, range: Range<u64>, origin: Origin, n_bytes: u64) -> Touched {
         let mut first = self.split(range.start);

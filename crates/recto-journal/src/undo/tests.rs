@@ -375,3 +375,91 @@ fn undo_is_exact_and_can_be_undone() {
 fn undo_is_exact_and_can_be_undone_long() {
     check_cases(10_000);
 }
+
+fn part(hunks: &[HunkId], range: Range<usize>, without: &str) -> Part {
+    Part { hunks: hunks.to_vec(), range, without: without.into() }
+}
+
+#[test]
+fn the_net_effect_joins_hunks_that_overlap() {
+    let mut file = Recorded::start(Some(b"a\nb\nc\nd\n"));
+    let first = file.edit("A\nB\nc\nd\n");
+    let second = file.edit("A\nBB\nc\nd\nend\n");
+    file.edit("A\nBB\nc\nD\nend\n");
+    let own = [hunk(first, 0), hunk(second, 0), hunk(second, 1)];
+    let found = net(&file.steps, file.now(), &own);
+    let joined = part(&[hunk(second, 0), hunk(first, 0)], 0..5, "a\nb\n");
+    assert_eq!(found.parts, [joined, part(&[hunk(second, 1)], 9..13, "")]);
+    assert_eq!(found.rejected, []);
+    assert!(found.exists_without);
+}
+
+#[test]
+fn the_net_effect_names_what_cannot_be_undone() {
+    let mut file = Recorded::start(Some(b"a\nb\nc\n"));
+    let first = file.edit("A\nb\nC\n");
+    let second = file.edit("A\nb\nC2\n");
+    let foreign = file.edit("A\nb\nC3\n");
+    file.steps.last_mut().unwrap().is_foreign = true;
+    let own = [hunk(first, 0), hunk(first, 1), hunk(second, 0)];
+    let found = net(&file.steps, file.now(), &own);
+    assert_eq!(found.parts, [part(&[hunk(first, 0)], 0..2, "a\n")]);
+    let first = overlapped(hunk(first, 1), &[hunk(second, 0)]);
+    let second = overlapped(hunk(second, 0), &[hunk(foreign, 0)]);
+    assert_eq!(found.rejected, [first, second].concat());
+}
+
+#[test]
+fn a_hunk_is_undone_redone_and_undone_again() {
+    let mut file = Recorded::start(Some(b"a\nb\nc\n"));
+    let first = file.edit("a\nB\nc\n");
+    let undo = file.undo_change(first).unwrap();
+    assert_eq!(undone(&file.steps)[&hunk(first, 0)], hunk(undo, 0));
+    let redo = file.undo_change(undo).unwrap();
+    assert!(undone(&file.steps).is_empty());
+    file.undo_change(redo).unwrap();
+    assert_eq!(file.text(), Some("a\nb\nc\n"));
+    assert_eq!(undone(&file.steps)[&hunk(first, 0)], hunk(undo, 0));
+    file.undo(&[hunk(undo, 0)], false).unwrap();
+    assert_eq!(file.text(), Some("a\nB\nc\n"));
+}
+
+#[test]
+fn each_part_of_a_net_effect_is_undone_alone() {
+    let mut random = 7u64;
+    let mut below = |n: usize| {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 33) as usize % n
+    };
+    for _ in 0..400 {
+        let mut lines: Vec<String> = (0..12).map(|n| format!("{n}\n")).collect();
+        let mut file = Recorded::start(Some(lines.concat().as_bytes()));
+        for n in 0..6 {
+            for _ in 0..1 + below(3) {
+                let start = below(lines.len() + 1);
+                let end = lines.len().min(start + below(3));
+                let new = (0..below(3)).map(|k| format!("new {n} {k} {}\n", below(9)));
+                let new: Vec<String> = new.collect();
+                lines.splice(start..end, new);
+            }
+            file.edit(&lines.concat());
+        }
+        let is_own = |step: &&Step| step.id % 2 == 1;
+        let own: Vec<HunkId> = file.steps.iter().filter(is_own).flat_map(Step::hunk_ids).collect();
+        let found = net(&file.steps, file.now(), &own);
+        let wanted: Vec<HunkId> =
+            found.parts.iter().flat_map(|part| part.hunks.iter().copied()).collect();
+        assert_eq!(wanted.len() + found.rejected.len(), own.len());
+        let now = file.now().unwrap();
+        let mut all = now.to_vec();
+        for part in found.parts.iter().rev() {
+            all.splice(part.range.clone(), part.without.clone());
+            let mut alone = now.to_vec();
+            alone.splice(part.range.clone(), part.without.clone());
+            let planned = plan(&file.steps, Some(now), &part.hunks, false).unwrap();
+            assert_eq!(planned.content.unwrap(), alone);
+        }
+        let planned = plan(&file.steps, Some(now), &wanted, false).unwrap();
+        assert_eq!(planned.content.unwrap(), all);
+    }
+}

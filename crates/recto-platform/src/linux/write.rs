@@ -135,7 +135,15 @@ impl Sys for Linux {
     }
 
     fn rename_new(&self, dir: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()> {
-        rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE).map_err(sys_error)
+        self.move_new(dir, from, dir, to)
+    }
+
+    fn symlink(&self, target: &OsStr, dir: &Handle, name: &OsStr) -> SysResult<()> {
+        rustix::fs::symlinkat(target, dir, name).map_err(sys_error)
+    }
+
+    fn move_new(&self, dir: &Handle, from: &OsStr, to_dir: &Handle, to: &OsStr) -> SysResult<()> {
+        rustix::fs::renameat_with(dir, from, to_dir, to, RenameFlags::NOREPLACE).map_err(sys_error)
     }
 
     fn unlink(&self, dir: &Handle, name: &OsStr) -> SysResult<()> {

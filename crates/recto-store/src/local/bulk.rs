@@ -70,6 +70,9 @@ impl BulkReader for LocalBulk<'_> {
         if !is_hit && Encoding::is_plain_utf8(&self.buffer) {
             return Ok(None);
         }
+        if !file.is_unchanged() {
+            return Ok(self.read(file, path)?.only_if(is_wanted));
+        }
         let document = text_of(path, std::mem::take(&mut self.buffer))?;
         let is_text = document.encoding() == Encoding::Utf8;
         let text = Text::Whole(document);
@@ -90,7 +93,8 @@ fn open_listed(sys: &dyn Sys, dir: &Handle, name: &OsStr) -> Option<OpenFile> {
     Some(OpenFile { fd, status, has_exact_size, lease: Lease::Unavailable })
 }
 
-/// Reads a small file into a buffer. Returns false if it changed meanwhile or cannot be read.
+/// Reads a small file into a buffer. Returns false if its size changed meanwhile or it cannot be
+/// read.
 fn read_once(file: &OpenFile, buffer: &mut Vec<u8>) -> bool {
     let size = file.status.size as usize;
     // One more byte reveals that the file is longer than its size says.
@@ -105,5 +109,5 @@ fn read_once(file: &OpenFile, buffer: &mut Vec<u8>) -> bool {
             Err(_) => return false,
         }
     }
-    buffer.len() == size && file.is_unchanged()
+    buffer.len() == size
 }

@@ -264,7 +264,6 @@ impl ListWalk<'_> {
             return dirs;
         }
         let handle = match recto_platform::open_directory_at(&dir.parent, &dir.name) {
-            Ok(handle) if is_state_dir(&handle) => return dirs,
             Ok(handle) => Arc::new(handle),
             // It was removed or replaced.
             Err(SysError::NOENT | SysError::NOTDIR | SysError::LOOP) => return dirs,
@@ -289,7 +288,11 @@ impl ListWalk<'_> {
                 continue;
             }
             if rules.is_none() {
-                // The directory did not fit in one batch, so its `.gitignore` may come later.
+                // If the directory did not fit in one batch, the marker and `.gitignore` may come
+                // later.
+                if (batch.has_marker || !is_last) && is_state_dir(&handle) {
+                    return dirs;
+                }
                 let present = match is_last {
                     true => batch.present,
                     false => RuleFiles { rules: true, repository: exists(&handle, ".git") },

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 
-use recto_platform::{FileKind, SysError};
+use recto_platform::{FileKind, Handle, SysError};
 use recto_text::Digest;
 use recto_text::digest::Digester;
 use recto_text::encoding::Encoding;
@@ -14,7 +14,7 @@ use super::excerpt::ExcerptScan;
 use super::lock::DirLock;
 use super::new_dirs::NewDirs;
 use super::read::{Lease, OpenFile};
-use super::replace::{self, Completed};
+use super::replace::{self, Completed, DraftMetadata};
 use super::roots::{LastLink, Location};
 use super::sys;
 use crate::context::{Access, Context};
@@ -216,10 +216,25 @@ impl Slot for LockedPath<'_> {
         self.check_writable(".")
     }
 
-    fn create_bytes(mut self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
+    fn create_bytes(self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
+        self.create(bytes, DraftMetadata::New)
+    }
+}
+
+impl LockedPath<'_> {
+    /// Creates the file.
+    pub fn create(
+        mut self,
+        bytes: &[u8],
+        metadata: DraftMetadata<'_>,
+    ) -> Result<Written, WriteError<'static>> {
         self.context.cancel.check()?;
-        let intent = self.intend_creation(bytes)?;
-        let mut written = self.protocol().create(bytes);
+        let protocol = self.protocol();
+        let draft = || protocol.draft_creation(bytes, metadata);
+        let (intent, draft) = self.intend_creation(bytes, draft);
+        let intent =
+            intent.inspect_err(|_| _ = draft.as_ref().is_ok_and(|it| protocol.discard(it)))?;
+        let mut written = draft.and_then(|draft| protocol.create(draft));
         intent.settle_with(&written);
         let exists = matches!(written, Ok(_) | Err(WriteError::Failed(Error::NotDurable { .. })));
         if exists && let Err(errno) = self.new_dirs.keep(self.store.is_durable) {
@@ -251,8 +266,12 @@ impl<'a> HeldFile<'a> for LockedPath<'a> {
 impl LockedFile<'_> {
     fn replace(&self, change: ContentChange<'_>) -> Result<Written, WriteError<'static>> {
         self.locked.context.cancel.check()?;
-        let intent = self.locked.intend_change(&self.file, change)?;
-        let written = self.locked.protocol().replace(&self.file, change);
+        let protocol = self.locked.protocol();
+        let draft = || protocol.draft_change(&self.file, &change);
+        let (intent, draft) = self.locked.intend_change(&self.file, change, draft);
+        let intent =
+            intent.inspect_err(|_| _ = draft.as_ref().is_ok_and(|it| protocol.discard(it)))?;
+        let written = draft.and_then(|draft| protocol.replace(&self.file, change, draft));
         intent.settle_with(&written);
         self.locked.finish(written)
     }
@@ -420,23 +439,33 @@ impl LockedPath<'_> {
     }
 
     fn check_dir_writable(&self) -> Result<()> {
-        if self.lock.dir().flags().is_append_only() {
-            let (path, reason) = (self.path.to_string(), Denial::AppendOnlyFolder);
-            return Err(Error::PermissionDenied { path, reason });
-        }
-        self.check_writable(".").map_err(|error| match error {
-            Error::PermissionDenied { path, .. } => {
-                Error::PermissionDenied { path, reason: Denial::Folder }
-            }
-            error => error,
-        })
+        check_dir_writable(self.lock.dir(), &self.path)
     }
 
     pub fn check_writable(&self, name: impl AsRef<OsStr>) -> Result<()> {
-        match recto_platform::check_writable_at(&self.location.dir, name) {
-            Ok(()) | Err(SysError::NOENT) => Ok(()),
-            Err(errno) => Err(sys::error(errno, &self.path, 0)),
+        check_writable(&self.location.dir, name, &self.path)
+    }
+}
+
+/// Rejects a directory in which no file can be replaced. It must be open for reading.
+pub fn check_dir_writable(dir: &Handle, path: &AbsPath) -> Result<()> {
+    if dir.flags().is_append_only() {
+        let (path, reason) = (path.to_string(), Denial::AppendOnlyFolder);
+        return Err(Error::PermissionDenied { path, reason });
+    }
+    check_writable(dir, ".", path).map_err(|error| match error {
+        Error::PermissionDenied { path, .. } => {
+            Error::PermissionDenied { path, reason: Denial::Folder }
         }
+        error => error,
+    })
+}
+
+/// Rejects a name that this process may not write.
+pub fn check_writable(dir: &Handle, name: impl AsRef<OsStr>, path: &AbsPath) -> Result<()> {
+    match recto_platform::check_writable_at(dir, name) {
+        Ok(()) | Err(SysError::NOENT) => Ok(()),
+        Err(errno) => Err(sys::error(errno, path, 0)),
     }
 }
 

@@ -25,16 +25,17 @@ use super::sys::{self, retry};
 use crate::context::Cancel;
 use crate::notes::Note;
 use crate::path::AbsPath;
+use crate::record::RecordedMetadata;
 use crate::{RemovedContent, WriteError, Written};
 
 const NOTHING: ContentSource<'static> = ContentSource::Memory(b"");
 
 /// How long to wait for late writers if there is no sync, which takes longer anyway.
-const LATE_WRITER_WAIT: Duration = Duration::from_millis(2);
+pub const LATE_WRITER_WAIT: Duration = Duration::from_millis(2);
 
 /// Returns whether linking a draft may be unsupported: by the file system, or because the kernel
 /// needs `/proc` for it, which is not mounted.
-fn may_lack_links(errno: SysError) -> bool {
+pub fn may_lack_links(errno: SysError) -> bool {
     sys::may_be_unsupported(errno) || errno == SysError::NOENT
 }
 
@@ -62,25 +63,48 @@ pub struct Completed {
 }
 
 /// New content on disk, not yet committed.
-struct Draft {
-    fd: Handle,
+pub struct Draft<'a> {
+    content: DraftContent<'a>,
+    pub fd: Handle,
     /// What the old file has and this one has not.
-    lost: Vec<Note>,
+    pub lost: Vec<Note>,
     /// The temporary name that it has, or gets before the commit.
-    name: OsString,
-    has_name: bool,
+    pub name: OsString,
+    pub has_name: bool,
 }
 
 /// What a draft is to contain.
-struct DraftContent<'a> {
+#[derive(Clone, Copy)]
+pub struct DraftContent<'a> {
     /// The tag of the content that it replaces.
-    before: Option<Tag>,
-    tag: Tag,
+    pub before: Option<Tag>,
+    pub tag: Tag,
     /// What the written bytes must have, if they are copied from the old file.
-    digest: Option<Digest>,
-    source: &'a ContentSource<'a>,
-    /// The file whose metadata it gets.
-    old: Option<&'a OpenFile>,
+    pub digest: Option<Digest>,
+    pub source: ContentSource<'a>,
+    pub metadata: DraftMetadata<'a>,
+}
+
+/// The metadata that a draft gets.
+#[derive(Clone, Copy)]
+pub enum DraftMetadata<'a> {
+    /// That of a new file.
+    New,
+    /// That of the file that it replaces.
+    Of(&'a OpenFile),
+    /// What was recorded when the file was removed.
+    Recorded(&'a RecordedMetadata),
+}
+
+impl Draft<'_> {
+    /// Returns the draft without what it was written from.
+    pub fn detached(self) -> Draft<'static> {
+        let DraftContent { before, tag, digest, .. } = self.content;
+        let metadata = DraftMetadata::New;
+        let content = DraftContent { before, tag, digest, source: NOTHING, metadata };
+        let Draft { fd, lost, name, has_name, .. } = self;
+        Draft { content, fd, lost, name, has_name }
+    }
 }
 
 /// How a draft got the old file's name.
@@ -92,22 +116,26 @@ enum CommitKind {
 }
 
 impl Protocol<'_> {
-    /// Changes the content that was read from `old`.
+    /// Writes the new content of a file that was read from `old`, and syncs it.
+    pub fn draft_change<'a>(
+        &self,
+        old: &'a OpenFile,
+        change: &'a ContentChange<'_>,
+    ) -> Result<Draft<'a>, WriteError<'static>> {
+        let (before, tag) = change.tags();
+        let (digest, source) = (change.digest_to_verify(), change.after(&old.fd));
+        let (before, metadata) = (Some(before), DraftMetadata::Of(old));
+        self.write_draft(DraftContent { before, tag, digest, source, metadata })
+    }
+
+    /// Replaces the content that was read from `old` with that of a draft.
     pub fn replace(
         &self,
         old: &OpenFile,
         change: ContentChange<'_>,
+        mut draft: Draft<'_>,
     ) -> Result<Completed, WriteError<'static>> {
-        let (before, tag) = change.tags();
-        let content = DraftContent {
-            before: Some(before),
-            tag,
-            digest: change.digest_to_verify(),
-            source: &change.after(&old.fd),
-            old: Some(old),
-        };
-        let mut draft = self.write_draft(&content)?;
-        let committed = self.commit_draft(old, change, &mut draft, &content);
+        let committed = self.commit_draft(old, change, &mut draft);
         let kind = committed.inspect_err(|_| _ = self.discard(&draft))?;
         let lost = std::mem::take(&mut draft.lost);
         let is_leftover_kept = match kind {
@@ -126,11 +154,10 @@ impl Protocol<'_> {
         &self,
         old: &OpenFile,
         change: ContentChange<'_>,
-        draft: &mut Draft,
-        content: &DraftContent<'_>,
+        draft: &mut Draft<'_>,
     ) -> Result<CommitKind, WriteError<'static>> {
-        let after = content.source;
-        self.name_draft(draft, content)?;
+        let after = &{ draft.content.source };
+        self.name_draft(draft)?;
         match retry(|| self.sys.status(self.dir, self.name)) {
             Ok(now) if is_same_content(&now, &old.status) => {}
             Ok(_) | Err(SysError::NOENT) => return Err(WriteError::Conflict),
@@ -224,7 +251,7 @@ impl Protocol<'_> {
     }
 
     /// Restores the name of a file that was moved aside. Another process may have taken it.
-    fn restore(&self, aside: &OsStr) -> Result<(), WriteError<'static>> {
+    pub fn restore(&self, aside: &OsStr) -> Result<(), WriteError<'static>> {
         retry(|| self.sys.rename_new(self.dir, aside, self.name)).map_err(|errno| {
             let (errno, kept) = (errno.to_string(), aside.to_string_lossy());
             let cause =
@@ -235,20 +262,26 @@ impl Protocol<'_> {
 
     /// Writes the content to a draft next to the target, copies the metadata, and syncs it. The
     /// draft has no name yet where the file system supports that.
-    fn write_draft(&self, content: &DraftContent<'_>) -> Result<Draft, WriteError<'static>> {
+    pub fn write_draft<'a>(
+        &self,
+        content: DraftContent<'a>,
+    ) -> Result<Draft<'a>, WriteError<'static>> {
         match retry(|| self.sys.open_nameless(self.dir)) {
             Ok(fd) => {
                 let name = leftovers::name(content.before, content.tag);
-                let mut draft = Draft { fd, lost: Vec::new(), name, has_name: false };
-                draft.lost = self.fill(&draft, content)?;
+                let mut draft = Draft { content, fd, lost: Vec::new(), name, has_name: false };
+                draft.lost = self.fill(&draft)?;
                 Ok(draft)
             }
             Err(errno) if sys::may_be_unsupported(errno) => self.write_named_draft(content),
-            Err(errno) => Err(self.failed(errno, content.source)),
+            Err(errno) => Err(self.failed(errno, &content.source)),
         }
     }
 
-    fn write_named_draft(&self, content: &DraftContent<'_>) -> Result<Draft, WriteError<'static>> {
+    pub fn write_named_draft<'a>(
+        &self,
+        content: DraftContent<'a>,
+    ) -> Result<Draft<'a>, WriteError<'static>> {
         let name = leftovers::partial(&leftovers::name(content.before, content.tag));
         // A temporary name could not be removed.
         if self.dir.flags().is_append_only() {
@@ -256,21 +289,18 @@ impl Protocol<'_> {
             return Err(WriteError::Failed(Error::PermissionDenied { path, reason }));
         }
         // The replacement of a private file must be private from its first byte on.
-        let mode = if content.old.is_some() { 0o600 } else { 0o666 };
+        let is_new = matches!(content.metadata, DraftMetadata::New);
+        let mode = if is_new { 0o666 } else { 0o600 };
         let fd = retry(|| self.sys.create(self.dir, &name, mode))
-            .map_err(|errno| self.failed(errno, content.source))?;
-        let mut draft = Draft { fd, lost: Vec::new(), name, has_name: true };
-        draft.lost = self.fill(&draft, content).inspect_err(|_| _ = self.discard(&draft))?;
+            .map_err(|errno| self.failed(errno, &content.source))?;
+        let mut draft = Draft { content, fd, lost: Vec::new(), name, has_name: true };
+        draft.lost = self.fill(&draft).inspect_err(|_| _ = self.discard(&draft))?;
         Ok(draft)
     }
 
     /// Writes the content and copies the metadata. Returns what is lost.
-    fn fill(
-        &self,
-        draft: &Draft,
-        content: &DraftContent<'_>,
-    ) -> Result<Vec<Note>, WriteError<'static>> {
-        let DraftContent { digest, source: after, old, .. } = *content;
+    fn fill(&self, draft: &Draft<'_>) -> Result<Vec<Note>, WriteError<'static>> {
+        let DraftContent { digest, source: ref after, metadata, .. } = draft.content;
         let fd = &draft.fd;
         let mut digester = Digester::default();
         let written = after.for_each(self.sys, |mut rest| {
@@ -291,9 +321,10 @@ impl Protocol<'_> {
         if digest.is_some_and(|digest| digester.finish() != digest) {
             return Err(WriteError::Conflict);
         }
-        let lost = match old {
-            Some(old) => metadata::copy(self.sys, old, fd, self.path)?,
-            None => Vec::new(),
+        let lost = match metadata {
+            DraftMetadata::New => Vec::new(),
+            DraftMetadata::Of(old) => metadata::copy(self.sys, old, fd, self.path)?,
+            DraftMetadata::Recorded(had) => metadata::restore(self.sys, had, fd, self.path)?,
         };
         if self.is_durable {
             retry(|| self.sys.sync(fd)).map_err(|errno| self.failed(errno, after))?;
@@ -302,11 +333,8 @@ impl Protocol<'_> {
     }
 
     /// Gives a complete draft the name by which it is recognized after a crash.
-    fn name_draft(
-        &self,
-        draft: &mut Draft,
-        content: &DraftContent<'_>,
-    ) -> Result<(), WriteError<'static>> {
+    fn name_draft(&self, draft: &mut Draft<'_>) -> Result<(), WriteError<'static>> {
+        let content = draft.content;
         if !draft.has_name {
             match retry(|| self.sys.link(&draft.fd, self.dir, &draft.name)) {
                 Ok(()) => {
@@ -314,12 +342,12 @@ impl Protocol<'_> {
                     return Ok(());
                 }
                 Err(errno) if may_lack_links(errno) => *draft = self.write_named_draft(content)?,
-                Err(errno) => return Err(self.failed(errno, content.source)),
+                Err(errno) => return Err(self.failed(errno, &content.source)),
             }
         }
         let complete = leftovers::complete(&draft.name);
         retry(|| self.sys.rename(self.dir, &draft.name, &complete))
-            .map_err(|errno| self.failed(errno, content.source))?;
+            .map_err(|errno| self.failed(errno, &content.source))?;
         draft.name = complete;
         Ok(())
     }
@@ -333,7 +361,7 @@ impl Protocol<'_> {
         &self,
         old: &OpenFile,
         change: ContentChange<'_>,
-        draft: Draft,
+        draft: Draft<'_>,
     ) -> Result<bool, WriteError<'static>> {
         let after = &change.after(&old.fd);
         let verdict = self.verify_unchanged(old, change.before(&draft.fd).into(), &draft.name);
@@ -365,7 +393,7 @@ impl Protocol<'_> {
 
     /// Checks that a name refers to the old file, that its content is what was read, and that no
     /// process is opening it for writing. Returns the lease state, or `None` if a check fails.
-    fn verify_unchanged(
+    pub fn verify_unchanged(
         &self,
         old: &OpenFile,
         before: ExpectedContent<'_>,
@@ -390,7 +418,7 @@ impl Protocol<'_> {
     }
 
     /// Returns whether the old file is still unchanged. A lease makes comparing unnecessary.
-    fn is_still_unchanged(
+    pub fn is_still_unchanged(
         &self,
         old: &OpenFile,
         before: ExpectedContent<'_>,
@@ -404,15 +432,15 @@ impl Protocol<'_> {
     }
 
     /// Returns whether a process is opening a leased file for writing.
-    fn is_lease_broken(&self, file: &OpenFile, lease: Lease) -> bool {
+    pub fn is_lease_broken(&self, file: &OpenFile, lease: Lease) -> bool {
         lease == Lease::Held && !self.sys.is_leased(&file.fd)
     }
 
     /// Gives the draft the target's name. On network file systems a call may report an error after
     /// it succeeded, so the name is checked first.
-    fn commit(
+    pub fn commit(
         &self,
-        draft: &Draft,
+        draft: &Draft<'_>,
         mut call: impl FnMut() -> Result<(), SysError>,
     ) -> Result<(), SysError> {
         for _ in 0..8 {
@@ -426,7 +454,7 @@ impl Protocol<'_> {
     }
 
     /// Returns whether a name refers to the draft.
-    fn is_draft(&self, draft: &Draft, name: &OsStr) -> bool {
+    pub fn is_draft(&self, draft: &Draft<'_>, name: &OsStr) -> bool {
         let own = draft.fd.status();
         let found = recto_platform::status_at(self.dir, name);
         own.and_then(|own| Ok((own, found?))).is_ok_and(|(own, found)| own.id() == found.id())
@@ -434,7 +462,7 @@ impl Protocol<'_> {
 
     /// Removes a draft's temporary name, and returns whether it is gone. If this fails, it is
     /// removed later as a leftover.
-    fn discard(&self, draft: &Draft) -> bool {
+    pub fn discard(&self, draft: &Draft<'_>) -> bool {
         // Another process may have put a different file at the name.
         let is_there = draft.has_name && self.is_draft(draft, &draft.name);
         !is_there || retry(|| self.sys.unlink(self.dir, &draft.name)).is_ok()
@@ -449,7 +477,7 @@ impl Protocol<'_> {
         self.sync_dir()
     }
 
-    fn sync_dir(&self) -> Result<(), WriteError<'static>> {
+    pub fn sync_dir(&self) -> Result<(), WriteError<'static>> {
         if !self.is_durable {
             return Ok(());
         }
@@ -460,7 +488,7 @@ impl Protocol<'_> {
             .map_err(|errno| WriteError::Failed(sys::not_durable(errno, self.path)))
     }
 
-    fn failed(&self, errno: SysError, content: &ContentSource<'_>) -> WriteError<'static> {
+    pub fn failed(&self, errno: SysError, content: &ContentSource<'_>) -> WriteError<'static> {
         WriteError::Failed(match errno {
             // The directory was removed during the write.
             SysError::NOENT => Error::ParentNotFound { parent: self.path.parent() },

@@ -1,17 +1,14 @@
 //! Hints: the next step after an error, worded for a model. A hint does not repeat the message.
 
 mod files;
+mod text;
 
 use std::fmt;
 
 use recto_store::error::{Denial, Error as StoreError, Instead, SizeLimit};
-use recto_text::error::{Error as TextError, NamedAs, Occurrence, Whereabouts};
 use recto_text::line_spec;
-use recto_text::nearest::Meant;
-use recto_text::quote::{
-    Differing, Escaped, OneLine, Quoted, is_same_but_whitespace, unseen_difference,
-};
-use serde_json::{Map, Value, json};
+use recto_text::quote::{Escaped, OneLine, Quoted};
+use serde_json::{Map, Value};
 
 use super::Error;
 use crate::served::Served;
@@ -67,7 +64,7 @@ impl Error {
     /// Returns the next step, if there is one. Names only `served` tools.
     pub fn hint(&self, served: &Served) -> Option<Hint> {
         let hint: Hint = match self {
-            Error::Text(error) => return text_hint(error, served),
+            Error::Text(error) => return text::hint(error, served),
             Error::Store(error) => return store_hint(error, served),
             Error::Missing { .. }
             | Error::MissingAt { .. }
@@ -114,7 +111,20 @@ impl Error {
             }
             Error::Unversioned { path } => files::unversioned_hint(path, served),
             Error::Unseen { path, seen, changed } => files::unseen_hint(path, *seen, changed.as_ref(), served),
+            Error::NoPlan => Hint::again("Call with dry_run {} first; its answer has the plan.", "dry_run", true.into()),
+            Error::OtherPlan { .. } => "Nothing was changed. Files changed since the dry run, or the changes are not the same; call again with dry_run true and without plan.".into(),
+            Error::NoneWithText { .. } => "Ignored, hidden and binary files do not match.".into(),
+            Error::InFile { source, .. } => files::in_file_hint(source, served).into(),
+            Error::SeveralFiles { failures } => files::several_files_hint(failures, served).into(),
             Error::Hanging => "A network or FUSE mount under the roots may have stopped responding. Calls work again once it responds or recto is restarted.".into(),
+            Error::CannotUndo { can_undo_dependents: true, .. } => {
+                Hint::again(
+                    "Retry with with_dependents {} to undo those changes too.",
+                    "with_dependents",
+                    true.into(),
+                )
+            }
+            Error::CannotUndo { .. } | Error::NoChanges { .. } => return None,
             Error::OutcomeUnknown => "Read the file before editing it again.".into(),
             Error::WrongArgument { .. }
             | Error::InvalidLine { .. }
@@ -126,79 +136,6 @@ impl Error {
         };
         Some(hint)
     }
-}
-
-fn text_hint(error: &TextError, served: &Served) -> Option<Hint> {
-    let hint: Hint = match error {
-        TextError::EmptyOldString | TextError::IdenticalStrings => return None,
-        TextError::EmptyRange { meant: (start, end), .. } => {
-            Hint::again("Did you mean {}?", "lines", json!([start, end]))
-        }
-        TextError::BadLineSpec { lines } => {
-            let grammar = format!("Valid forms: {}.", line_spec::GRAMMAR);
-            match line_spec::reversed(lines) {
-                Some(meant) => Hint::again(
-                    &format!("The range is reversed; did you mean {{}}? {grammar}"),
-                    "lines",
-                    meant.into(),
-                ),
-                None => grammar.into(),
-            }
-        }
-        TextError::StringNotFound { nearest: Some(nearest), .. } => nearest.to_string().into(),
-        TextError::StringNotFound { nearest: None, .. } => {
-            "The file contains no similar text. Read it and copy the text exactly.".into()
-        }
-        TextError::AmbiguousString { places, n_matches, n_lines, .. } => {
-            ambiguous_hint(places, *n_matches, *n_lines)
-        }
-        TextError::TooFarApart { .. } => "In a file this large, all strings of one call must be within 16 MiB of each other, and with replace_all all occurrences; split the edits into separate calls, each for one place.".into(),
-        TextError::ConflictingEdits { prior_index, .. } => {
-            format!("Edit {prior_index} already changed that text. Nothing was written; merge the two edits into one.").into()
-        }
-        TextError::InEdit { source, .. } => match text_hint(source, served) {
-            Some(hint) => format!("Nothing was written. {hint}").into(),
-            None => "Nothing was written.".into(),
-        },
-        TextError::Several { failures, n_failed, n_untried } => {
-            several_hint(failures, *n_failed, *n_untried, served).into()
-        }
-        TextError::TextMismatch { found, wanted, whereabouts, .. } => {
-            let mut hint = whereabouts_hint(whereabouts);
-            if matches!(whereabouts, Whereabouts::Near(_) | Whereabouts::PartOf { .. }) {
-                // This hint already shows the difference.
-                return Some(hint);
-            }
-            if let Some(unseen) = unseen_difference(found, wanted) {
-                hint.text.insert_str(0, &format!("{unseen} "));
-            }
-            if is_same_but_whitespace(found, wanted) {
-                hint.text.insert_str(0, "The two texts differ only in whitespace. ");
-            }
-            hint
-        }
-        TextError::TextNotInLines { whereabouts, .. } => whereabouts_hint(whereabouts),
-        TextError::RangeTooShort { line, n_lines, .. } => {
-            Hint::again("Retry with lines {}.", "lines", json!([line, line + n_lines]))
-        }
-        TextError::LinePastEnd { .. } => {
-            Hint::again("For the last lines, retry with lines {}.", "lines", json!([-20, 0]))
-        }
-        TextError::NoSuchLine { line, n_lines, named_as, .. } => {
-            line_hint(*named_as, *line, *n_lines, served)
-        }
-        TextError::NotEncodable { character: '\0', .. } => {
-            let instead = served.name("file_create");
-            let instead = instead.map(|tool| format!("; for binary data use {tool} with encoding base64"));
-            let instead = instead.unwrap_or_default();
-            format!("Nothing was written. Text files cannot contain NUL{instead}.").into()
-        }
-        TextError::NotEncodable { .. } => "Nothing was written. Use only characters that the encoding supports, or convert the file to UTF-8 first.".into(),
-        TextError::NotReadable { .. } => {
-            "Nothing was written. Convert the file to UTF-8 first.".into()
-        }
-    };
-    Some(hint)
 }
 
 fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
@@ -247,6 +184,10 @@ fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
             SizeLimit::Preview => "Only changes to files up to 16 MiB can be previewed.",
         }
         .into(),
+        StoreError::NotTogether { .. } => {
+            "Nothing was changed. Change this file in a call of its own.".into()
+        }
+        StoreError::TooMany { .. } => "Nothing was changed. Use several calls.".into(),
         StoreError::NotAFile { instead, .. } => match instead {
             Instead::Folder => "It is a directory.".into(),
             Instead::Special(what) => format!("It is {what}.").into(),
@@ -273,133 +214,6 @@ fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
         | StoreError::System { .. } => return None,
     };
     Some(hint)
-}
-
-fn whereabouts_hint(whereabouts: &Whereabouts) -> Hint {
-    match whereabouts {
-        Whereabouts::Lines { starts, n_lines } => match starts.as_slice() {
-            [line] => Hint::again(
-                &format!("Found at line {line}; retry with lines {{}}."),
-                "lines",
-                json!([line, line + n_lines]),
-            ),
-            starts => format!("Found at lines {}.", listed(starts)).into(),
-        },
-        Whereabouts::Line(lines) => match lines.as_slice() {
-            [line] => Hint::again("Found at line {}; retry with line {}.", "line", json!(line)),
-            lines => format!("Found at lines {}.", listed(lines)).into(),
-        },
-        Whereabouts::PartOf { lines, line, meant } => {
-            let end = match meant {
-                Meant::Lines => "; this tool replaces whole lines",
-                Meant::Text | Meant::Line => "",
-            };
-            let whole = match line {
-                Some(line) => format!("the whole line: {}", Differing(line, "")),
-                None if lines.start == lines.end => "the whole line.".into(),
-                None => "the whole lines.".into(),
-            };
-            format!("{} matches only part of {lines}{end}. Copy {whole}", meant.argument()).into()
-        }
-        Whereabouts::SeveralLines => {
-            "anchor must be one line: the text of the line to insert before.".into()
-        }
-        Whereabouts::Near(nearest) => nearest.to_string().into(),
-        Whereabouts::Nowhere => {
-            "Not found anywhere in the file. Read the lines again and copy them exactly.".into()
-        }
-        Whereabouts::Unknown => "Read the lines again and copy them exactly.".into(),
-    }
-}
-
-/// Returns the hint for a line number beyond a file of `n_lines`.
-fn line_hint(named_as: NamedAs, line: i64, n_lines: usize, served: &Served) -> Hint {
-    let append = served.name("text_append");
-    let or_append = |text: &str| append.as_ref().map(|tool| text.replace("{}", tool));
-    match (named_as, n_lines) {
-        (NamedAs::Anchor, 0) => {
-            let or_append = or_append(", or use {}").unwrap_or_default();
-            format!("The file is empty; insert before line 1 with anchor \"\"{or_append}.").into()
-        }
-        (_, 0) => {
-            let append = or_append("; use {}").unwrap_or_default();
-            format!("The file is empty{append}.").into()
-        }
-        (NamedAs::Anchor, n_lines) => {
-            let append = or_append(", or use {} to add at the end").unwrap_or_default();
-            format!("Valid lines are 1 to {n_lines}. Use line 1 to insert at the top{append}.")
-                .into()
-        }
-        (NamedAs::End { start, has_text }, n_lines) if line > 0 => {
-            let mut hint = Hint::again(
-                &format!(
-                    "The end is exclusive; use {{}} or [{start}, 0] to include the last line."
-                ),
-                "lines",
-                json!([start, n_lines + 1]),
-            );
-            if !has_text {
-                hint.text.push_str(" These lines do not contain old; read them again.");
-                hint.next = None;
-            }
-            hint
-        }
-        (_, n_lines) => {
-            format!("Valid lines are 1 to {n_lines}, or -1 (the last) to -{n_lines}.").into()
-        }
-    }
-}
-
-/// Returns the hint for a string that occurs in several places.
-fn ambiguous_hint(places: &[Occurrence], n_matches: usize, n_lines: Option<usize>) -> Hint {
-    let mut shown = String::from("Matches start at:\n");
-    for Occurrence { line, column, text } in places {
-        let column = column.map(|column| format!(", column {column}")).unwrap_or_default();
-        shown.push_str(&format!("line {line}{column}: {text}\n"));
-    }
-    if n_matches > places.len() {
-        shown.push_str(&format!("and {} more\n", n_matches - places.len()));
-    }
-    let mut hint = match (n_lines, places) {
-        (Some(n_lines), [Occurrence { line, .. }, ..]) => Hint::again(
-            "Narrow lines to one of them, e.g. {}.",
-            "lines",
-            json!([line, line + n_lines]),
-        ),
-        _ => Hint::again(
-            "Include surrounding text to match only one, or set replace_all to {}.",
-            "replace_all",
-            true.into(),
-        ),
-    };
-    hint.text.insert_str(0, &shown);
-    hint
-}
-
-/// Returns the hint for several rejected edits: that of the first, then the other errors with theirs.
-fn several_hint(
-    failures: &[TextError],
-    n_failed: usize,
-    n_untried: usize,
-    served: &Served,
-) -> String {
-    let of = |error: &TextError| text_hint(error, served).map(|hint| hint.text).unwrap_or_default();
-    let mut hint = of(&failures[0]);
-    for failure in &failures[1..] {
-        let advice = match failure {
-            TextError::InEdit { source, .. } => of(source),
-            failure => of(failure),
-        };
-        let advice = if advice.is_empty() { advice } else { format!("\n{advice}") };
-        hint.push_str(&format!("\nAlso: {failure}{advice}"));
-    }
-    if n_failed > failures.len() {
-        hint.push_str(&format!("\n{} more edits failed.", n_failed - failures.len()));
-    }
-    if n_untried > 0 {
-        hint.push_str(&format!("\nThe last {n_untried} edits were not tried."));
-    }
-    hint
 }
 
 fn denial_hint(denial: &Denial) -> Option<Hint> {
@@ -469,11 +283,6 @@ fn everything_below(folder: &str) -> String {
         pattern.push(c);
     }
     pattern + "/**"
-}
-
-fn listed(lines: &[usize]) -> String {
-    let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
-    lines.join(", ")
 }
 
 fn capitalized(sentence: &str) -> String {

@@ -14,7 +14,7 @@ use recto_store::{
     Excerpt, ExcerptSnapshot, FileContent, Hold, Note, Snapshot, Where, Whole, WriteError,
     WriteStore, Written,
 };
-use recto_text::diff::{ChangedLines, OldSide, Texts, UnifiedDiff, changes, unified};
+use recto_text::diff::{Bounds, ChangedLines, OldSide, Texts, UnifiedDiff, changes, unified};
 use recto_text::document::Unencodable;
 use recto_text::edits::Edits;
 use recto_text::error::Error as TextError;
@@ -29,7 +29,7 @@ use super::{Arguments, FileChange, Param, ParamKind, WriteEnv};
 use crate::error::{Error, Result};
 
 /// The maximum number of attempts on a file that keeps changing.
-const MAX_ATTEMPTS: usize = 10;
+pub const MAX_ATTEMPTS: usize = 10;
 
 pub const ABSOLUTE_PATH: Param = Param::required("path", ParamKind::String, "Absolute path");
 
@@ -87,6 +87,11 @@ impl Target {
         let expected = arguments.hash(hash_name);
         let path = AbsPath::resolve("path", arguments.string("path"), env.root)?;
         Ok(Target { path, expected, hash_name, is_dry_run: false })
+    }
+
+    /// Returns the target for a file of a call that names several.
+    pub fn of(path: AbsPath, expected: Option<Tag>, is_dry_run: bool) -> Target {
+        Target { path, expected, hash_name: HASH.name, is_dry_run }
     }
 
     /// Rejects a version other than the one the caller named. `text` is the current content, if it
@@ -170,11 +175,21 @@ impl Target {
         edits: &Edits,
         found: &[Found],
     ) -> UnifiedDiff {
+        self.diff_within(old_side, (before, after), edits, diff_bounds(env.delivery, found))
+    }
+
+    /// Returns the diff between two documents in the same encoding, within bounds.
+    pub fn diff_within(
+        &self,
+        old_side: OldSide,
+        (before, after): (&Document, &Document),
+        edits: &Edits,
+        bounds: Bounds,
+    ) -> UnifiedDiff {
         // Other programs see the BOM as a part of the first line.
         let n_bom = before.text_with_bom().len() - before.text().len();
         let edits = &*with_bom(edits, n_bom);
         let texts = Texts::whole(before.text_with_bom(), after.text_with_bom(), edits);
-        let bounds = diff_bounds(env.delivery, found);
         unified(self.path.file_name(), old_side, &texts, bounds)
     }
 
@@ -334,6 +349,7 @@ impl<R: EditRequest> Edit<'_, R> {
         let total_lines = line::count(after.text());
         let change = (!is_unchanged && !target.is_dry_run).then(|| FileChange {
             path: target.path.as_path().to_path_buf(),
+            moved_from: None,
             before: Some(before),
             after: Some(after),
         });

@@ -108,7 +108,8 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     if let Some(after) = &after {
         env.versions.remember(digest, after);
     }
-    let change = FileChange { path: path.as_path().to_path_buf(), before: None, after };
+    let path = path.as_path().to_path_buf();
+    let change = FileChange { path, moved_from: None, before: None, after };
     let structured = json!({"hash": digest.to_string()});
     Ok(Answer::new(text, structured).with_version(digest).with_change(Some(change)))
 }

@@ -25,7 +25,7 @@ fn run(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Answer> {
     let (content, removed) = target.attempt(env, |store| remove(env, store, &target))?;
     let path = target.path.as_path().to_path_buf();
     let before = text_of(content).map(Arc::new);
-    let change = FileChange { path, before, after: None };
+    let change = FileChange { path, moved_from: None, before, after: None };
     let text = match removed {
         Removed::File => format!("removed {}", target.path),
         Removed::Link => format!("removed the symbolic link {}, not its target", target.path),

@@ -284,7 +284,7 @@ fn of_one(
         }
         blamed = Some(found);
     }
-    if request.wanted.is_count {
+    let Some(digest) = read.digest else {
         let path = shown.unwrap_or(path.as_path()).display().to_string();
         let in_text = in_text(env, &path, request);
         let is_cut = read.is_stopped;
@@ -294,23 +294,23 @@ fn of_one(
         };
         let listing = Listing { total: 1, ..Listing::default() };
         return Ok(report(env, request, &listing, Found { chosen, is_cut, ..Found::default() }));
-    }
+    };
     if let Some(document) = &read.document {
-        env.versions.remember(read.digest, document);
+        env.versions.remember(digest, document);
     }
     let mut text = String::new();
     write_rows(&mut text, &read.rows, |row| blamed.as_ref().map_or("", |it| it.above(row)));
     let mut structured = json!({
         "rows": read.rows.iter().map(|row| row.to_json(None)).collect::<Vec<_>>(),
         "total_lines": read.total_lines,
-        "hash": read.digest.to_string(),
+        "hash": digest.to_string(),
     });
     match &read.next {
         Some(NextLines::Lines(next)) => structured["next"] = next.as_str().into(),
         Some(next @ NextLines::SameFrom(_)) => structured["note"] = next.to_string().into(),
         None => {}
     }
-    let mut head = position(&read, request);
+    let mut head = format!("{}, hash {digest}", position(&read, request));
     if let Some(blamed) = blamed {
         structured["blame"] = blamed.to_json(&read.rows).into();
         if blamed.is_cut_off {
@@ -319,11 +319,11 @@ fn of_one(
             head.push_str(&format!("; {note}"));
         }
     }
-    let answer = Answer::new(head, structured).with_version(read.digest);
+    let answer = Answer::new(head, structured).with_version(digest);
     Ok(answer.with_content(text))
 }
 
-/// Returns the line that reports the position and version of the rows.
+/// Returns the line that reports the position of the rows.
 fn position(read: &FileRows, request: &Request) -> String {
     let total_lines = read.total_lines;
     let within = match &request.lines {
@@ -378,7 +378,7 @@ fn position(read: &FileRows, request: &Request) -> String {
     if let Some(next) = &read.next {
         part.push_str(&format!("; {next}"));
     }
-    format!("{part}, hash {}", read.digest)
+    part
 }
 
 fn list(

@@ -28,13 +28,19 @@ const DIFF_OF_MANY: usize = 600;
 /// Returns the bounds of a diff in an answer whose object also lists where each edit was found,
 /// shortened by [`list`].
 pub fn diff_bounds(delivery: Delivery, found: &[Found]) -> Bounds {
-    let n_list = found.len().saturating_mul(ITEM_BYTES).min(list_bytes(delivery));
-    let max_size = Budget::content(delivery).without(n_list).left();
+    let bounds = diff_bounds_beside(delivery, found.len());
     if !found.iter().any(|found| found.n_places > MANY_PLACES) {
-        return Bounds { max_hunks: usize::MAX, max_size };
+        return bounds;
     }
-    let bytes = max_size.bytes.min(DIFF_OF_MANY);
-    Bounds { max_hunks: HUNKS_OF_MANY, max_size: Size { bytes, ..max_size } }
+    let bytes = bounds.max_size.bytes.min(DIFF_OF_MANY);
+    Bounds { max_hunks: HUNKS_OF_MANY, max_size: Size { bytes, ..bounds.max_size } }
+}
+
+/// Returns the bounds of a diff in an answer whose object also has a [`list`].
+pub fn diff_bounds_beside(delivery: Delivery, n_items: usize) -> Bounds {
+    let n_list = n_items.saturating_mul(ITEM_BYTES).min(list_bytes(delivery));
+    let max_size = Budget::content(delivery).without(n_list).left();
+    Bounds { max_hunks: usize::MAX, max_size }
 }
 
 /// Adds the items of a list that fit to an answer's object, and the number of the others.

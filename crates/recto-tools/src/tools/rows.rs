@@ -32,6 +32,7 @@ const MAX_HITS: usize = limits::HITS;
 pub const MAX_LINES_ARGUMENT: usize = 120;
 
 /// The requested lines of a file.
+#[derive(Clone)]
 pub struct Wanted {
     /// `None` selects all lines.
     pub lines: Option<LineSpec>,
@@ -61,7 +62,8 @@ pub struct Limits {
 pub struct FileRows {
     pub rows: Vec<Row>,
     pub total_lines: u64,
-    pub digest: Digest,
+    /// `None` if lines were only counted.
+    pub digest: Option<Digest>,
     /// How to get the remaining lines.
     pub next: Option<NextLines>,
     /// The number of matching lines that the search collected.
@@ -125,7 +127,8 @@ pub fn read(
         next = Some(wanted.rest(reached, Vec::new(), total_lines));
     }
     let (rows, n_hits) = (taken.rows, chosen.n_hits);
-    let (digest, document) = (reader.digest(), reader.document());
+    let digest = (!wanted.is_count).then(|| reader.digest());
+    let document = reader.document();
     let is_stopped = chosen.is_stopped;
     Ok(FileRows { rows, total_lines, digest, next, n_hits, is_stopped, document })
 }

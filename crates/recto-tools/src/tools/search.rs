@@ -22,8 +22,10 @@ use crate::limits;
 /// More threads do not speed up a search.
 const MAX_THREADS: usize = 8;
 
-/// How many files a thread takes at a time, at most. Adjacent files are mostly in one directory.
+/// How many files a thread takes at a time, at most: more of one directory, so that threads do not
+/// open the same directories.
 const MAX_TAKEN: usize = 16;
+const MAX_TAKEN_OF_DIR: usize = 64;
 
 /// Reads the same lines of many files on several threads. Threads take files in order, so that a
 /// search that stops early has the first rows.
@@ -98,7 +100,7 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
             let in_text = in_text(&path);
             let size = Size::of(&path);
             // In the text, a path has its own line after an empty one, with its hash or count. In the
-            // object it is in the list of files and in each row.
+            // object it is in the list of files, with the same, and in each row.
             let has_path = budget.spend(Size {
                 bytes: in_text.len() + ", hash 0123456789ab\n\n".len(),
                 json: size.json
@@ -156,6 +158,8 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
 
     fn work(&self, found: &Mutex<Vec<(usize, FileRows)>>) {
         let mut reader = self.store.bulk(self.context);
+        // Threads that share a pattern would wait for each other.
+        let wanted = self.wanted.clone();
         let mut path = AbsPath::of(PathBuf::new(), String::new());
         // Few enough that the threads end at about the same time.
         let n_taken = (self.files.len() / (32 * self.n_threads)).clamp(1, MAX_TAKEN);
@@ -166,11 +170,15 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
                 self.is_over.store(true, Ordering::Relaxed);
                 return;
             }
-            let start = self.next.fetch_add(n_taken, Ordering::Relaxed);
-            let end = (start + n_taken).min(self.files.len());
-            if start >= end {
+            let mut end = 0;
+            let take = |start| {
+                end = self.end_of_part(start, n_taken);
+                (start < end).then_some(end)
+            };
+            let Ok(start) = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            else {
                 return;
-            }
+            };
             for index in start..end {
                 if self.must_stop() {
                     self.n_unfinished.fetch_add((end - index) as u64, Ordering::Relaxed);
@@ -178,16 +186,32 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
                     return;
                 }
                 path.set_below(self.folder.as_path(), &self.files[index]);
-                if let Some(rows) = self.search(&mut *reader, &path) {
+                if let Some(rows) = self.search(&mut *reader, &path, &wanted) {
                     lock(found).push((index, rows));
                 }
             }
         }
     }
 
+    /// Returns the end of the files that a thread takes.
+    fn end_of_part(&self, start: usize, n_taken: usize) -> usize {
+        let n_files = self.files.len();
+        let max = (start + MAX_TAKEN_OF_DIR.min(4 * n_taken)).min(n_files);
+        let mut end = (start + n_taken).min(n_files);
+        while (1..max).contains(&end) && dir_of(&self.files[end]) == dir_of(&self.files[end - 1]) {
+            end += 1;
+        }
+        end
+    }
+
     /// Returns the rows of a file with matches, and counts it otherwise.
-    fn search(&self, reader: &mut dyn BulkReader, path: &AbsPath) -> Option<FileRows> {
-        let skipped = match self.read(reader, path) {
+    fn search(
+        &self,
+        reader: &mut dyn BulkReader,
+        path: &AbsPath,
+        wanted: &Wanted,
+    ) -> Option<FileRows> {
+        let skipped = match self.read(reader, path, wanted) {
             Ok(Some(rows)) => {
                 if rows.is_stopped {
                     self.n_unfinished.fetch_add(1, Ordering::Relaxed);
@@ -219,15 +243,25 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
     }
 
     /// Reads a file, or returns `None` if it has no match.
-    fn read(&self, reader: &mut dyn BulkReader, path: &AbsPath) -> Result<Option<FileRows>> {
+    fn read(
+        &self,
+        reader: &mut dyn BulkReader,
+        path: &AbsPath,
+        wanted: &Wanted,
+    ) -> Result<Option<FileRows>> {
         let stop = || self.must_stop();
         // Most files have no match, and need no line numbers and no hash.
-        let text = match &self.wanted.needle {
+        let text = match &wanted.needle {
             Some(needle) => reader.text_if(path, &|text| needle.occurs_in(text, &stop))?,
             None => Some(reader.text(path)?),
         };
-        text.map(|text| rows::read(text, path, self.wanted, self.limits, &stop)).transpose()
+        text.map(|text| rows::read(text, path, wanted, self.limits, &stop)).transpose()
     }
+}
+
+/// Returns the directory of a path, or nothing.
+fn dir_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(dir, _)| dir)
 }
 
 /// A file with matches.

@@ -208,7 +208,7 @@ impl Outcome {
             env.versions.remember(digest, after);
         }
         let path = target.path.as_path().to_path_buf();
-        let change = FileChange { path, before, after };
+        let change = FileChange { path, moved_from: None, before, after };
         let change = (!target.is_dry_run).then_some(change);
         let (is_new, is_unchanged) = (false, false);
         Outcome { diff: None, endings, n_bytes, digest, is_new, is_unchanged, written, change }

@@ -82,6 +82,11 @@ pub enum ServerMessage<Text> {
         /// Applies only if the read has already taken this long.
         after_ms: u64,
     },
+    /// Requests the model and the title of the current turn.
+    Turn {
+        /// The id of the request.
+        id: u64,
+    },
     /// Updates a call's card in the editor. There is no reply.
     Update(Value),
     /// The result of a rehearsal.
@@ -144,6 +149,15 @@ pub enum RelayMessage<Text> {
         code: i64,
         /// The editor's error message.
         message: String,
+    },
+    /// Answers a request for the current turn.
+    Turn {
+        /// The id of the request.
+        id: u64,
+        /// The model.
+        model: Option<String>,
+        /// The first line of the user's prompt.
+        title: Option<String>,
     },
     /// Requests a rehearsal: what a call would do now.
     Rehearse {

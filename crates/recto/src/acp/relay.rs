@@ -11,6 +11,7 @@ pub(crate) mod inject;
 mod log;
 pub(crate) mod peek;
 mod permissions;
+mod turns;
 
 use std::ffi::OsString;
 use std::io::{BufReader, Read};
@@ -33,6 +34,7 @@ use agent::Agent;
 use hub::Hub;
 use inject::Server;
 use log::MessageLog;
+use turns::Turns;
 
 /// How many bytes may be queued for one side.
 const MAX_WAITING: usize = 256 << 20;
@@ -85,6 +87,7 @@ async fn relay(
     let stopped = signals::stop().map_err(message_of)?;
     let (mut agent, agent_input, agent_output) = Agent::start(&options.agent, options.environment)?;
 
+    let turns = Turns::new(options.options.iter().any(|option| option == "--journal-titles"));
     let hub = Arc::new(Hub {
         to_editor: LineSender::start("recto-to-editor", output, MAX_WAITING).map_err(message_of)?,
         to_agent: LineSender::start("recto-to-agent", agent_input, MAX_WAITING)
@@ -103,6 +106,7 @@ async fn relay(
         merger: Default::default(),
         permissions: Default::default(),
         rehearsals: Default::default(),
+        turns,
         log,
     });
     listener.start(hub.tickets.clone(), hub.clone()).map_err(message_of)?;

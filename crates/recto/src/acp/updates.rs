@@ -23,7 +23,7 @@ pub use cut::{MAX_BYTES, cut, n_bytes};
 pub use title::MAX_CHARS as MAX_TITLE;
 
 use recto_tools::call::Witnessed;
-use recto_tools::tools::{Answer, Effect, as_integer};
+use recto_tools::tools::{Answer, Effect, FileChange, as_integer};
 
 /// The maximum number of locations of a search.
 const MAX_LOCATIONS: usize = 20;
@@ -134,14 +134,17 @@ fn locations_before(call: &Witnessed<'_>) -> Vec<Value> {
 }
 
 fn locations_after(call: &Witnessed<'_>, answer: &Answer) -> Vec<Value> {
-    if let Some(change) = &answer.change {
-        let line = match (&change.before, &change.after) {
-            (Some(before), Some(after)) => {
-                Some(content::first_changed_line(before.text(), after.text()))
-            }
-            _ => None,
+    if !answer.changes.is_empty() {
+        let changed = |change: &FileChange| {
+            let line = match (&change.before, &change.after) {
+                (Some(before), Some(after)) => {
+                    Some(content::first_changed_line(before.text(), after.text()))
+                }
+                _ => None,
+            };
+            location(&change.path, line)
         };
-        return vec![location(&change.path, line)];
+        return answer.changes.iter().take(MAX_LOCATIONS).map(changed).collect();
     }
     if call.tool.name != "ReadLines" {
         return locations_before(call);
@@ -183,12 +186,8 @@ fn location(path: &Path, line: Option<u64>) -> Value {
 /// in the raw output.
 fn content_after(call: &Witnessed<'_>, answer: &Answer) -> Vec<Value> {
     let says = |name: &str| answer.structured.get(name) == Some(&Value::Bool(true));
-    let mut blocks = match &answer.change {
-        Some(change) => {
-            content::of_change(change, says("created") || call.tool.name == "file_create")
-        }
-        None => Vec::new(),
-    };
+    let creates = says("created") || matches!(call.tool.name, "file_create" | "changes_apply");
+    let mut blocks = content::of_changes(&answer.changes, creates);
     if says("dry_run") {
         blocks.push(words("Dry run: nothing was written."));
         if let Some(diff) = answer.structured.get("diff").and_then(Value::as_str) {

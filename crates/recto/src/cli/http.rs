@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use rmcp::ServerHandler;
 
 use super::serve::{instructions, max_running, roots, runtime};
 use crate::config::Config;
 use crate::http::{self, Accounts, OpenAccount, Token, TokenAccess};
 use crate::journal::{self, OpenJournal};
+use crate::mcp::handler::Handler;
 use crate::{assemble, log, signals};
 
 /// How to serve over HTTP.
@@ -106,7 +108,11 @@ fn open_account(config: &Config, journal: &OpenJournal) -> Result<Box<OpenAccoun
 
 impl HttpServer {
     /// Serves until a signal.
-    pub fn serve(self, config: &Config) -> Result<ExitCode, String> {
+    pub fn serve<H: ServerHandler>(
+        self,
+        config: &Config,
+        wrap: fn(Handler) -> H,
+    ) -> Result<ExitCode, String> {
         let HttpServer { listener, accounts, token_path, hosts, journal } = self;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
         let (runtime, max_running) = (runtime()?, max_running(config));
@@ -118,7 +124,9 @@ impl HttpServer {
                 roots(&config.roots).join(", "),
                 token_path.display(),
             ));
-            http::serve(listener, accounts, config.wire, max_running, hosts, stop).await
+            let gate =
+                http::Gate::new(accounts, config.wire, max_running, hosts, &journal, stop, wrap);
+            http::serve(listener, gate).await
         });
         // A write that is being committed finishes; calls that hang do not delay the exit.
         runtime.shutdown_timeout(Duration::from_secs(5));

@@ -13,7 +13,7 @@ use recto_text::quote::Escaped;
 
 use super::options::{Options, ToolSelection};
 use super::print::print;
-use crate::install::client::Client;
+use crate::install::client::{Client, HttpSupport};
 use crate::install::launch::{self, Launch};
 use crate::install::places::{Scope, Surroundings};
 use crate::install::plan::{self, Change, Obstacle};
@@ -27,6 +27,7 @@ Examples:
   recto install codex claude-code              show the changes, ask, and make them
   recto install --all --dry-run                show the changes for all clients that were found
   recto install cursor --project --tools coding
+  recto install codex --http=http://127.0.0.1:8123/mcp
   recto install --all --uninstall
 
 Comments, order and line endings of a settings file stay. The file as it was is kept below
@@ -57,6 +58,15 @@ pub struct Install {
     #[command(flatten)]
     selection: ToolSelection,
 
+    /// Use a server that runs already, and the token in the client's environment variable RECTO_TOKEN
+    /// [default URL: http://127.0.0.1:8123/mcp]
+    #[arg(
+        long, value_name = "URL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "http://127.0.0.1:8123/mcp", value_parser = url,
+        conflicts_with_all = ["roots", "tools", "read_only"]
+    )]
+    http: Option<String>,
+
     /// Remove recto from the settings
     #[arg(long)]
     uninstall: bool,
@@ -68,6 +78,16 @@ pub struct Install {
     /// Make the changes without asking
     #[arg(long, short = 'y')]
     yes: bool,
+}
+
+/// Checks an address, into which a token must not be put.
+fn url(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    match rest.map(|rest| rest.split('/').next().unwrap_or_default()) {
+        None | Some("") => Err("must start with http:// or https:// and name a host".into()),
+        Some(host) if host.contains('@') => Err("must not contain a user or a token".into()),
+        Some(_) => Ok(text.to_string()),
+    }
 }
 
 fn client_names() -> PossibleValuesParser {
@@ -124,7 +144,28 @@ impl Install {
         options.extend((!tools.is_empty()).then(|| format!("--tools={}", tools.join(","))));
         options.extend(read_only.then(|| "--read-only".to_string()));
         let program = launch::this_program(around)?;
-        Ok(Launch { program, roots: Vec::new(), options, served: config.tools()? })
+        Ok(Launch { program, roots: Vec::new(), options, served: config.tools()?, http: None })
+    }
+
+    /// Returns how a client starts or reaches recto.
+    fn launch_for(
+        &self,
+        client: &Client,
+        scope: Scope,
+        launch: &Launch,
+        around: &Surroundings,
+    ) -> Result<Launch, String> {
+        let launch = launch.clone();
+        match (&self.http, &client.http) {
+            (None, _) => {
+                let roots = launch::roots(&self.roots, client.root, scope, around)?;
+                Ok(Launch { roots, ..launch })
+            }
+            (Some(url), HttpSupport::Entry(members)) => {
+                Ok(Launch { http: Some((url.clone(), members)), ..launch })
+            }
+            (Some(_), HttpSupport::No(why)) => Err(format!("cannot use --http: {why}")),
+        }
     }
 
     fn plan(
@@ -140,9 +181,9 @@ impl Install {
             work.n_failed += usize::from(!self.all);
             return print(&format!("{name}: has no settings for a single project\n"));
         }
-        let planned = match launch::roots(&self.roots, client.root, scope, around) {
+        let planned = match self.launch_for(client, scope, launch, around) {
             _ if self.uninstall => plan::uninstall(client, scope, launch, around),
-            Ok(roots) => plan::install(client, scope, &Launch { roots, ..launch.clone() }, around),
+            Ok(launch) => plan::install(client, scope, &launch, around),
             Err(why) => Err(Obstacle::Failed(why)),
         };
         let text = match planned {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use recto_journal::Reader;
 use recto_journal::keeping::{self, Limits};
 
 use super::options::StateDirOption;
@@ -45,6 +46,11 @@ impl Journal {
     pub fn run(self) -> Result<ExitCode, String> {
         let dir = recorded::state_dir(&self.state_dir)?;
         let failed = |error: recto_journal::Error| error.to_string();
+        let only_reads = matches!(self.command, Command::Size | Command::Verify);
+        if only_reads && Reader::open(&dir).map_err(failed)?.is_none() {
+            print(&format!("{}\n", recto_journal::Error::Unfinished))?;
+            return Ok(ExitCode::SUCCESS);
+        }
         match self.command {
             Command::Size => {
                 let size = keeping::size(&dir).map_err(failed)?;

@@ -1,11 +1,11 @@
 //! `recto log`: lists recorded changes.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use recto_journal::undo_files::undone;
 use recto_journal::{Change, Filter, Kind};
 use recto_store::git::dates;
 use serde_json::{Value, json};
@@ -69,6 +69,15 @@ impl Log {
                 let _ = writeln!(out, "{}", object(change, undone.get(&change.id)));
                 continue;
             }
+            // A move is shown under the old name, if that is listed too.
+            let is_new_name = change.moved.is_some() && change.digests[0].is_none();
+            let is_other = |other: &&Change| {
+                other.transaction == change.transaction
+                    && other.moved.as_ref() == Some(&change.path)
+            };
+            if is_new_name && newest_first.peek().is_some_and(is_other) {
+                continue;
+            }
             // A checkout changes many files, but is one event.
             let mut n_more = 0;
             while change.kind == Kind::Foreign
@@ -83,21 +92,9 @@ impl Log {
     }
 }
 
-/// Returns the undo of each change that is undone, at least in part.
-pub fn undone(changes: &[Change]) -> HashMap<u64, u64> {
-    let mut undone = HashMap::new();
-    // Newest first, so that it is known whether an undo is undone itself.
-    for change in changes.iter().rev() {
-        if change.kind == Kind::Undo && !undone.contains_key(&change.id) {
-            undone.extend(change.undoes.iter().map(|hunk| (hunk.change, change.id)));
-        }
-    }
-    undone
-}
-
 fn write_line(out: &mut String, change: &Change, n_more: usize, undone: Option<&u64>) {
     let path = match n_more {
-        0 => recorded::shown(&change.path),
+        0 => recorded::shown_names(change),
         1 => format!("{} and 1 more file", recorded::shown(&change.path)),
         _ => format!("{} and {n_more} more files", recorded::shown(&change.path)),
     };
@@ -110,7 +107,8 @@ fn write_line(out: &mut String, change: &Change, n_more: usize, undone: Option<&
     let (kind, time, who) = (change.kind.name(), recorded::time(change), recorded::who(change));
     let notes = recorded::notes(change);
     let id = change.id;
-    let _ = writeln!(out, "{id:>5}  {time}  {kind:<7} {path}{size}  {who}{notes}{undone}");
+    let turn = recorded::turn(change).map(|turn| format!("  {turn}")).unwrap_or_default();
+    let _ = writeln!(out, "{id:>5}  {time}  {kind:<7} {path}{size}  {who}{notes}{undone}{turn}");
 }
 
 /// Returns a change as JSON.
@@ -124,15 +122,19 @@ pub fn object(change: &Change, undone_by: Option<&u64>) -> Value {
         "kind": change.kind.name(),
         "state": change.state.name(),
         "in_editor": change.is_in_editor,
-        "session": session.map(|session| &session.name),
+        "session": session.map(|session| &session.name).filter(|name| !name.is_empty()),
         "client": session.map(|session| &session.client),
         "client_version": session.map(|session| &session.version),
         "call": change.call,
+        "model": change.turn.model,
+        "title": change.turn.title,
         "bytes_before": change.n_bytes[0],
         "bytes_after": change.n_bytes[1],
         "encoding": change.form,
         "content_stored": change.has_content,
         "undoes": change.undoes.iter().map(|hunk| hunk.change).collect::<Vec<_>>(),
         "undone_by": undone_by,
+        "transaction": change.transaction,
+        "moved": change.moved.as_ref().map(|path| path.to_string_lossy()),
     })
 }

@@ -29,6 +29,10 @@ pub struct Options {
     #[command(flatten)]
     pub journal: JournalOptions,
 
+    /// Also record the model and the first line of the user's prompt, with ACP
+    #[arg(long)]
+    pub journal_titles: bool,
+
     #[command(flatten)]
     pub limits: LimitOptions,
 
@@ -65,7 +69,7 @@ pub struct RootOptions {
 /// Which tools are offered.
 #[derive(Args, Default)]
 pub struct ToolSelection {
-    /// Comma-separated tools or toolsets to offer: default, all, coding, edit, text, files, history
+    /// Comma-separated tools or toolsets to offer: default, all, coding, edit, text, files, history, changes, undo
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub tools: Vec<String>,
 
@@ -169,7 +173,8 @@ fn parse_client(text: &str) -> Result<&'static Client, String> {
 }
 
 impl LandlockOptions {
-    fn mode(&self) -> LandlockMode {
+    /// Returns what the options ask for.
+    pub fn mode(&self) -> LandlockMode {
         match (self.require_landlock, self.no_landlock) {
             (true, _) => LandlockMode::Required,
             (_, true) => LandlockMode::Off,
@@ -193,6 +198,7 @@ impl Options {
         let JournalOptions { journal: mode, state_dir: place, journal_exclude } = self.journal;
         HiddenPaths::parse(&journal_exclude)
             .map_err(|error| format!("--journal-exclude: {error}"))?;
+        let has_titles = self.journal_titles;
         let excluded = deny.iter().cloned().chain(journal_exclude).collect();
         Ok(Config {
             roots,
@@ -203,7 +209,7 @@ impl Options {
             is_read_only: selection.read_only,
             allows_git_writes: writes.allow_git_writes,
             is_durable: writes.durability == Durability::Full,
-            journal: JournalConfig { mode, state_dir: place.state_dir, excluded },
+            journal: JournalConfig { mode, state_dir: place.state_dir, excluded, has_titles },
             wire: Wire {
                 client: self.definitions.client,
                 form: self.definitions.results.map(Into::into),
@@ -242,6 +248,7 @@ impl Options {
         }
         for (is_set, name) in [
             (self.selection.read_only, "--read-only"),
+            (self.journal_titles, "--journal-titles"),
             (self.writes.allow_git_writes, "--allow-git-writes"),
             (self.landlock.require_landlock, "--require-landlock"),
             (self.landlock.no_landlock, "--no-landlock"),

@@ -104,11 +104,23 @@ pub fn shown(path: &Path) -> String {
     Escaped(&path.display().to_string()).to_string()
 }
 
+/// Returns the path of a change, and the old and the new one of a move.
+pub fn shown_names(change: &Change) -> String {
+    match change.moved_names() {
+        Some([old, new]) => format!("{} -> {}", shown(old), shown(new)),
+        None => shown(&change.path),
+    }
+}
+
 /// Returns the time of a change in UTC.
 pub fn time(change: &Change) -> String {
-    let since = Duration::from_millis(u64::try_from(change.time).unwrap_or(0));
-    let time = Moment(UNIX_EPOCH + since).to_string();
+    let time = moment(change.time).to_string();
     time.get(..19).unwrap_or(&time).replace('T', " ")
+}
+
+/// Returns a time in milliseconds since 1970.
+pub fn moment(time: i64) -> Moment {
+    Moment(UNIX_EPOCH + Duration::from_millis(u64::try_from(time).unwrap_or(0)))
 }
 
 /// Returns who made a change.
@@ -117,9 +129,20 @@ pub fn who(change: &Change) -> String {
         _ if change.kind == Kind::Foreign => "not by recto".to_string(),
         None => "unknown".to_string(),
         Some(session) if session.client.is_empty() => session.name.clone(),
+        Some(session) if session.name.is_empty() => {
+            format!("{} {} (session unknown)", session.client, session.version)
+        }
         Some(session) => format!("{} {} ({})", session.client, session.version, session.name),
     };
     Escaped(&who).to_string()
+}
+
+/// Returns the title of the turn in which a change was made, and its model.
+pub fn turn(change: &Change) -> Option<String> {
+    let title = change.turn.title.as_ref().map(|title| format!("\"{}\"", Escaped(title)));
+    let model = change.turn.model.as_ref().map(|model| format!("[{}]", Escaped(model)));
+    let turn: Vec<String> = title.into_iter().chain(model).collect();
+    (!turn.is_empty()).then(|| turn.join(" "))
 }
 
 /// Returns what is unusual about a change.
@@ -131,7 +154,7 @@ pub fn notes(change: &Change) -> String {
     if change.is_in_editor {
         notes.push("in editor");
     }
-    if !change.has_content && change.kind != Kind::Foreign {
+    if !change.has_content && change.kind != Kind::Foreign && change.moved.is_none() {
         notes.push("content not stored");
     }
     if notes.is_empty() { String::new() } else { format!(" [{}]", notes.join(", ")) }

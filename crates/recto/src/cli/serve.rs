@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use rmcp::ServerHandler;
 use tokio::runtime::Runtime;
 use tracing::{debug, warn};
 
@@ -15,6 +16,7 @@ use super::options::Options;
 use crate::acp::link::{LinkClient, LinkWitness, Rehearser};
 use crate::config::Config;
 use crate::landlock::Enforcement;
+use crate::mcp::handler::Handler;
 use crate::{assemble, limits, log, mcp, signals};
 use recto_tools::Served;
 use recto_tools::tools::Toolset;
@@ -46,6 +48,11 @@ const PIPE: usize = 1 << 20;
 
 impl Serve {
     pub fn run(self) -> Result<ExitCode, String> {
+        self.run_with(std::convert::identity)
+    }
+
+    /// Serves. Over HTTP, what `wrap` returns answers requests.
+    pub fn run_with<H: ServerHandler>(self, wrap: fn(Handler) -> H) -> Result<ExitCode, String> {
         let settings = self.options.logging.settings()?;
         let config = self.options.config(self.folders)?;
         // Before Landlock, which denies what this needs.
@@ -63,7 +70,7 @@ impl Serve {
             }
         }
         if let Some(http) = http {
-            return http.serve(&config);
+            return http.serve(&config, wrap);
         }
         let link = editor();
         let journal = assemble::journal(&config, "serve")?;
@@ -72,6 +79,10 @@ impl Serve {
                 let witness = Arc::new(LinkWitness::new(link.clone()));
                 let calls = assemble::open_with_editor(&config, &journal, link.clone(), witness)?;
                 link.rehearse_with(Rehearser::new(calls.clone()));
+                if config.journal.has_titles {
+                    let link = link.clone();
+                    journal.record_turns(move || link.turn());
+                }
                 calls
             }
             None => assemble::open(&config, &journal)?,

@@ -99,10 +99,22 @@ impl Diff {
 
 fn write_change(out: &mut String, reader: &Reader, change: &Change) -> recto_journal::Result<()> {
     let _ = writeln!(out, "change {}{}", change.id, recorded::notes(change));
-    let _ = writeln!(out, "{} {}", change.kind.name(), recorded::shown(&change.path));
+    let _ = writeln!(out, "{} {}", change.kind.name(), recorded::shown_names(change));
     let _ = writeln!(out, "by {}, {} UTC", recorded::who(change), recorded::time(change));
     if let Some(call) = &change.call {
         let _ = writeln!(out, "call {}", Escaped(call));
+    }
+    if let Some(turn) = recorded::turn(change) {
+        let _ = writeln!(out, "turn {turn}");
+    }
+    if let Some(transaction) = change.transaction {
+        let together = reader.transaction(transaction)?;
+        let others = together.iter().filter(|other| other.path != change.path);
+        let others = others.filter(|other| change.moved.as_ref() != Some(&other.path));
+        let ids: Vec<String> = others.map(|other| other.id.to_string()).collect();
+        if !ids.is_empty() {
+            let _ = writeln!(out, "together with {}", ids.join(", "));
+        }
     }
     if !change.undoes.is_empty() {
         let mut ids: Vec<String> = change.undoes.iter().map(|id| id.change.to_string()).collect();
@@ -110,6 +122,9 @@ fn write_change(out: &mut String, reader: &Reader, change: &Change) -> recto_jou
         let _ = writeln!(out, "undoes {}", ids.join(", "));
     }
     out.push('\n');
+    if change.moved.is_some() {
+        return Ok(());
+    }
     let before = reader.content_before(change.id)?;
     let hunks = reader.hunks(change.id)?;
     match (before, hunks) {

@@ -39,7 +39,11 @@ impl Tools {
     pub fn run(self) -> Result<ExitCode, String> {
         let Tools { selection, definitions, .. } = self;
         let options = Options { selection, definitions, ..Options::default() };
-        let config = options.config(Vec::new())?;
+        let mut config = options.config(Vec::new())?;
+        if self.name.is_some() && config.tools.is_empty() {
+            // Tools that are off by default are described too.
+            config.tools.push("all".into());
+        }
         let (mut tools, wire) = (config.tools()?, config.wire.for_client(None));
         if let Some(name) = &self.name {
             tools = vec![find(&Served::new(tools, wire.names), name)?];
@@ -136,7 +140,11 @@ fn example(param: &Param) -> Value {
         (_, ParamKind::Lines) => vec![3, 4].into(),
         (_, ParamKind::Strings) => vec!["name"].into(),
         (_, ParamKind::Objects(members)) => {
-            let members = members.iter().filter(|member| member.is_required);
+            // A change has a path, and edits, content or a new path.
+            let is_shown = |it: &&Param| {
+                it.is_required || (param.name == "changes" && matches!(it.name, "path" | "edits"))
+            };
+            let members = members.iter().filter(is_shown);
             vec![Value::Object(members.map(|it| (it.name.into(), example(it))).collect())].into()
         }
         ("old" | "old_string" | "anchor", _) => "old text".into(),

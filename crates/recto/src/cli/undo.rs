@@ -1,21 +1,21 @@
 //! `recto undo`: undoes recorded changes, file by file.
-//!
-//! Everything is planned before anything is written. Each file is then written by the same protocol
-//! as an edit, which fails if the file changed since it was read, and the undo is recorded too.
 
-mod plan;
 mod report;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use recto_journal::Reader;
+use recto_journal::undo_files::{
+    self, FilePlan, NoChange, PlanOptions, Selection, Target, Undoer, WrittenFiles,
+};
+use recto_store::WriteStore;
 
 use super::options::StateDirOption;
 use super::recorded;
 use crate::config::JournalConfig;
 use crate::journal::OpenJournal;
-use plan::{FilePlan, PlanOptions};
 
 /// Undo recorded changes and keep everything that was changed since
 #[derive(Args)]
@@ -64,6 +64,10 @@ pub struct Undo {
     #[arg(long)]
     partial: bool,
 
+    /// With --session, also undo hunks that are kept in `recto review`
+    #[arg(long, requires = "session")]
+    with_kept: bool,
+
     /// Directory that may be written [default: the working directory]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
@@ -74,26 +78,31 @@ pub struct Undo {
 
 impl Undo {
     pub fn run(self) -> Result<ExitCode, String> {
+        let failed = |error: recto_journal::Error| error.to_string();
         let reader = recorded::open(&self.state_dir)?;
         let root = recorded::real_path(self.root.as_deref().unwrap_or(".".as_ref()))?;
+        let config =
+            JournalConfig { state_dir: self.state_dir.state_dir.clone(), ..Default::default() };
+        let journal = OpenJournal::new(&config, "undo");
+        let store = recorded::store(&root, journal.recording())?;
+        store.recover();
         let targets = self.targets(&reader, &root)?;
-        let (mut plans, mut rejections) = (Vec::new(), Vec::new());
         let options = PlanOptions {
             with_dependents: self.with_dependents,
             is_partial: self.partial,
             skips_undone: self.session.is_some() || self.file.is_some(),
+            skips_kept: self.session.is_some() && !self.with_kept,
         };
+        let client = ("recto undo".to_string(), env!("CARGO_PKG_VERSION").to_string());
+        let undoer = Undoer { reader: &reader, store: &store, root: &root, client };
+        let (mut plans, mut rejections) = (Vec::new(), Vec::new());
         for target in targets {
-            match FilePlan::make(&reader, target, &root, options)? {
-                (Some(plan), rejected) => {
-                    plans.push(plan);
-                    rejections.extend(rejected);
-                }
-                (None, rejected) => rejections.extend(rejected),
-            }
+            let (plan, rejected) = undoer.plan(target, options).map_err(failed)?;
+            plans.extend(plan);
+            rejections.extend(rejected);
         }
         for rejection in &rejections {
-            eprintln!("{}", report::rejection(&reader, rejection)?);
+            eprintln!("{}", report::rejection(&reader, &root, rejection)?);
         }
         if !rejections.is_empty() && !self.partial {
             eprintln!("Nothing was changed.");
@@ -104,24 +113,60 @@ impl Undo {
         }
         let mut is_complete = rejections.is_empty();
         if self.dry_run {
-            let diffs: String = plans.iter().map(FilePlan::diff).collect();
+            let diffs: String = plans.iter().map(diff).collect();
             recorded::page(&diffs)?;
         } else {
-            let config =
-                JournalConfig { state_dir: self.state_dir.state_dir, ..Default::default() };
-            let journal = OpenJournal::new(&config, "undo");
-            for plan in plans {
-                let shown = recorded::shown(plan.path());
-                match plan.write(&reader, &journal) {
-                    Ok(()) => super::print::print(&format!("undone: {shown}\n"))?,
-                    Err(error) => {
-                        eprintln!("{shown}: {error}");
-                        is_complete = false;
-                    }
-                }
-            }
+            is_complete &= write(&undoer, &plans, self.partial)?;
             journal.flush();
         }
         Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
+
+    /// Returns the changes to undo, by file.
+    fn targets(&self, reader: &Reader, root: &Path) -> Result<Vec<Target>, String> {
+        let what = match (&self.session, &self.file) {
+            (Some(session), _) => Selection::Session(session.clone()),
+            (_, Some(file)) => Selection::File(recorded::real_path(file)?),
+            _ if self.last => Selection::Last(root.to_path_buf()),
+            _ => Selection::Changes(self.ids.clone()),
+        };
+        let targets = undo_files::select(reader, &what).map_err(|error| error.to_string())?;
+        let mut targets = targets.map_err(|NoChange(id)| format!("no change {id}"))?;
+        let n_changes: usize = targets.iter().map(Target::n_changes).sum();
+        match (n_changes, self.hunk) {
+            (0, _) => return Err("no change that can be undone".into()),
+            (2.., Some(_)) => return Err("--hunk needs exactly one change".into()),
+            (_, Some(hunk)) => {
+                targets.iter_mut().for_each(|target| target.keep_hunk(hunk.wrapping_sub(1)));
+            }
+            _ => {}
+        }
+        Ok(targets)
+    }
+}
+
+/// Writes the files, and returns whether all of them were written.
+fn write(undoer: &Undoer<'_>, plans: &[FilePlan], is_partial: bool) -> Result<bool, String> {
+    let WrittenFiles { written, failed } = undoer.write_all(plans, is_partial);
+    for plan in written {
+        let shown = recorded::shown(plan.path());
+        let to = plan.move_to().map(|to| format!(" (moved back to {})", recorded::shown(to)));
+        super::print::print(&format!("undone: {shown}{}\n", to.unwrap_or_default()))?;
+    }
+    for (path, error) in &failed {
+        eprintln!("{}: {error}", recorded::shown(path));
+    }
+    if !failed.is_empty() && plans.len() > 1 && !is_partial {
+        eprintln!("Nothing was changed in these {} files; --partial undoes the rest.", plans.len());
+    }
+    Ok(failed.is_empty())
+}
+
+/// Returns the difference that undoing makes.
+fn diff(plan: &FilePlan) -> String {
+    let [before, after] = plan.contents();
+    let moved = plan.move_to().map(|to| {
+        format!("rename from {}\nrename to {}\n", recorded::shown(plan.path()), recorded::shown(to))
+    });
+    moved.unwrap_or_default() + &recorded::diff(plan.path(), before, after)
 }

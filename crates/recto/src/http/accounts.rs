@@ -11,8 +11,9 @@ use tracing::{info, warn};
 use super::tokens::{self, Token};
 use crate::log;
 
-/// How often a token file is checked for changes.
-const CHECKED_EVERY: Duration = Duration::from_secs(1);
+/// How often a token file is checked for changes. A change counts when it is the same at two checks,
+/// because a program may write the file in several steps.
+const CHECKED_EVERY: Duration = Duration::from_millis(500);
 
 /// A token and the calls that it permits.
 pub struct Account {
@@ -45,10 +46,11 @@ impl Accounts {
         let accounts = Arc::new(Accounts(Mutex::new(opened(tokens, &[], &*open)?)));
         let watched = accounts.clone();
         let watch = move || {
+            let mut last = known;
             loop {
                 std::thread::sleep(CHECKED_EVERY);
                 let now = fingerprint(&path);
-                if now == known {
+                if now == known || now != std::mem::replace(&mut last, now) {
                     continue;
                 }
                 known = now;

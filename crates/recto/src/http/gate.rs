@@ -9,8 +9,11 @@ use std::task::{Context, Poll};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use hyper::header::{AUTHORIZATION, CONNECTION, HeaderMap, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{
+    AUTHORIZATION, CONNECTION, HOST, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use hyper::{Method, Request, Response, StatusCode};
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -18,15 +21,20 @@ use tokio_util::sync::CancellationToken;
 use super::accounts::{Account, Accounts};
 use super::body::{Budget, Pieces, Rejected};
 use super::sessions::{AccountSessions, InUse, Sessions};
+use super::unread::{Piece, Unread};
 use crate::config::Wire;
+use crate::journal::OpenJournal;
 use crate::limits::{HTTP_BODY, HTTP_STREAMS};
 use crate::mcp::handler::{Caller, Handler, Slot, Slots, Watches};
 
 /// The header that names a session.
 const SESSION_ID: &str = "mcp-session-id";
 
-/// What answers requests.
-pub struct Gate {
+/// Headers of which a proxy may see another one than recto, if there are several.
+const SINGLE: [&str; 4] = ["host", "origin", "mcp-protocol-version", SESSION_ID];
+
+/// What answers requests. `H` is recto's handler, except in the conformance tests.
+pub struct Gate<H> {
     pub accounts: Arc<Accounts>,
     pub sessions: Arc<Sessions>,
     pub wire: Wire,
@@ -39,27 +47,48 @@ pub struct Gate {
     /// Ends everything.
     pub cut: CancellationToken,
     budget: Budget,
+    unread: Arc<Unread>,
     streams: Arc<Semaphore>,
+    wrap: fn(Handler) -> H,
 }
 
-impl Gate {
+impl<H: ServerHandler> Gate<H> {
+    /// Creates a gate that serves until `stop` is cancelled. `wrap` returns what answers requests.
     pub fn new(
         accounts: Arc<Accounts>,
         wire: Wire,
-        slots: Slots,
+        max_running: usize,
         hosts: Vec<String>,
+        journal: &OpenJournal,
         stop: CancellationToken,
-    ) -> Gate {
-        let (sessions, budget, cut, watches) = Default::default();
-        let streams = Arc::new(Semaphore::new(HTTP_STREAMS));
-        Gate { accounts, sessions, wire, slots, watches, hosts, stop, cut, budget, streams }
+        wrap: fn(Handler) -> H,
+    ) -> Gate<H> {
+        Gate {
+            accounts,
+            sessions: Arc::new(Sessions::new(journal.clone())),
+            wire,
+            slots: Slots::new(max_running),
+            watches: Watches::default(),
+            hosts,
+            stop,
+            cut: CancellationToken::new(),
+            budget: Budget::default(),
+            unread: Arc::default(),
+            streams: Arc::new(Semaphore::new(HTTP_STREAMS)),
+            wrap,
+        }
     }
 
-    /// Answers a request.
-    pub async fn answer(&self, request: Request<Incoming>, busy: Busy) -> Response<Answer> {
+    /// Answers a request. `close` closes its connection.
+    pub async fn answer(
+        &self,
+        request: Request<Incoming>,
+        busy: Busy,
+        close: CancellationToken,
+    ) -> Response<Counted> {
         let mut response = self.decide(request).await;
         response.body_mut().kept.busy = Some(busy);
-        response
+        response.map(|answer| Counted { answer, unread: self.unread.clone(), close })
     }
 
     async fn decide(&self, request: Request<Incoming>) -> Response<Answer> {
@@ -68,10 +97,13 @@ impl Gate {
             "/health" => return plain(StatusCode::OK, ""),
             _ => return plain(StatusCode::NOT_FOUND, "MCP is served at /mcp\n"),
         }
+        if is_contradictory(&request) {
+            return plain(StatusCode::BAD_REQUEST, "The headers contradict each other\n");
+        }
         let sent = bearer(request.headers());
         let Some(account) = sent.and_then(|sent| self.accounts.find(sent)) else {
             let mut response = plain(StatusCode::UNAUTHORIZED, "A valid bearer token is needed\n");
-            let scheme = hyper::header::HeaderValue::from_static("Bearer");
+            let scheme = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
             return response;
         };
@@ -153,16 +185,24 @@ impl Gate {
             account: account.clone(),
             begun: begun.clone(),
         };
-        let (wire, shared) = (self.wire, (self.slots.clone(), self.watches.clone()));
+        let (wire, wrap) = (self.wire, self.wrap);
+        let shared = (self.slots.clone(), self.watches.clone());
         let handler = move || {
             let caller = Caller { token: account.token.name.clone(), session: begun.clone() };
             let calls = account.calls.for_new_session();
             let instructions = account.instructions.to_string();
-            Ok(Handler::over_http(calls, wire, instructions, shared.clone(), caller))
+            Ok(wrap(Handler::over_http(calls, wire, instructions, shared.clone(), caller)))
         };
         let service = StreamableHttpService::new(handler, Arc::new(sessions), config);
         service.handle(request).await.map(Answer::new)
     }
+}
+
+fn is_contradictory(request: &Request<Incoming>) -> bool {
+    let headers = request.headers();
+    let host = headers.get(HOST).map(HeaderValue::as_bytes);
+    SINGLE.iter().any(|name| headers.get_all(*name).iter().nth(1).is_some())
+        || request.uri().authority().is_some_and(|named| Some(named.as_str().as_bytes()) != host)
 }
 
 /// Returns the bearer token of a request that has exactly one.
@@ -173,8 +213,8 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token)
 }
 
-fn value(text: &'static str) -> hyper::header::HeaderValue {
-    hyper::header::HeaderValue::from_static(text)
+fn value(text: &'static str) -> HeaderValue {
+    HeaderValue::from_static(text)
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Answer> {
@@ -184,8 +224,7 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Answer> {
     response
 }
 
-/// The body of a response. Keeps the slot of the call until the client has taken the answer, apart
-/// from what the connection buffers, so that unread answers take bounded memory.
+/// The body of a response.
 pub struct Answer {
     body: BoxBody<Bytes, Infallible>,
     kept: Kept,
@@ -202,9 +241,11 @@ impl Busy {
     }
 }
 
+/// What is kept until the end of an answer.
 #[derive(Default)]
 struct Kept {
     busy: Option<Busy>,
+    /// Only until the answer counts as unread: a client that does not read keeps no slot.
     slot: Option<Slot>,
     in_use: Option<InUse>,
     stream: Option<OwnedSemaphorePermit>,
@@ -216,26 +257,38 @@ impl Answer {
     }
 }
 
-impl Body for Answer {
-    type Data = Bytes;
+/// An answer whose pieces count as unread until they are sent.
+pub struct Counted {
+    answer: Answer,
+    unread: Arc<Unread>,
+    close: CancellationToken,
+}
+
+impl Body for Counted {
+    type Data = Piece;
     type Error = Infallible;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(context);
-        if let Poll::Ready(None) = polled {
-            self.kept = Kept::default();
-        }
-        polled
+    ) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
+        let polled = Pin::new(&mut self.answer.body).poll_frame(context);
+        polled.map(|frame| {
+            let Some(Ok(frame)) = frame else {
+                self.answer.kept = Kept::default();
+                return None;
+            };
+            let frame = frame.map_data(|bytes| self.unread.add(bytes, &self.close));
+            self.answer.kept.slot = None;
+            Some(Ok(frame))
+        })
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.answer.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.answer.body.size_hint()
     }
 }

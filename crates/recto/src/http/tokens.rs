@@ -39,6 +39,16 @@ pub enum TokenAccess {
 pub struct Secret(String);
 
 impl Secret {
+    /// Returns a random token.
+    pub fn random() -> io::Result<Secret> {
+        Ok(Secret(recto_platform::random_hex::<32>().map_err(io::Error::from)?))
+    }
+
+    /// Returns the token, for a place that only this user can read.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
     /// Whether a client sent this token. Takes the same time wherever the bytes differ.
     pub fn matches(&self, sent: &[u8]) -> bool {
         let own = self.0.as_bytes();
@@ -70,9 +80,9 @@ pub fn generated(path: &Path) -> Result<Token, String> {
 }
 
 fn create(path: &Path) -> io::Result<()> {
-    let token = recto_platform::random_hex::<32>().map_err(io::Error::from)?;
+    let token = Secret::random()?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(format!("{token}\n").as_bytes())
+    file.write_all(format!("{}\n", token.expose()).as_bytes())
 }
 
 /// Reads a token file. Every line that is not blank or a comment must be valid.

@@ -24,9 +24,23 @@ pub struct Client {
     pub user: &'static [ConfigFile],
     /// The files with its settings for one project.
     pub project: &'static [ConfigFile],
+    /// Its entry for a server over HTTP.
+    pub http: HttpSupport,
     /// The page that documents the files.
     pub source: &'static str,
 }
+
+/// Whether a client can use a server over HTTP without having its token in a file.
+#[derive(Debug)]
+pub enum HttpSupport {
+    /// The members of the entry, which refer to [`TOKEN_VARIABLE`].
+    Entry(&'static [(&'static str, Member)]),
+    /// Why it cannot.
+    No(&'static str),
+}
+
+/// The environment variable of a client that contains the token.
+pub const TOKEN_VARIABLE: &str = "RECTO_TOKEN";
 
 /// The directory that a client serves by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,12 +132,23 @@ pub enum Member {
     List(&'static [&'static str]),
     /// An empty object.
     NoPairs,
+    /// A number.
+    Number(u32),
+    /// The URL of the server.
+    Url,
+    /// An object with this value of the header `Authorization`.
+    Authorization(&'static str),
+    /// The same below `headers`.
+    RequestOptions(&'static str),
 }
 
 impl EntryKind {
     /// Returns the entry for a server or agent that is started this way.
     pub fn entry(&self, launch: &Launch) -> Entry {
         let content = match self.form {
+            Form::Server(_) | Form::Goose | Form::Opencode(_) if launch.http.is_some() => {
+                Content::Object(launch.http_entry())
+            }
             Form::Server(more) => {
                 let (command, args) = (&launch.program, launch.server_arguments());
                 let entry = json!({"command": command, "args": args});
@@ -157,16 +182,26 @@ impl EntryKind {
     }
 }
 
+impl Member {
+    /// Returns the value, for a server at this URL.
+    pub fn value(&self, url: &str) -> Value {
+        match *self {
+            Member::Text(text) => text.into(),
+            Member::Flag(flag) => flag.into(),
+            Member::List(items) => items.into(),
+            Member::NoPairs => json!({}),
+            Member::Number(number) => number.into(),
+            Member::Url => url.into(),
+            Member::Authorization(value) => json!({"Authorization": value}),
+            Member::RequestOptions(value) => json!({"headers": {"Authorization": value}}),
+        }
+    }
+}
+
 /// Adds members: `name` and `type` before the others, as clients write them.
 fn with_members(entry: Value, more: &[(&str, Member)]) -> Value {
-    let value = |member: &Member| match member {
-        Member::Text(text) => Value::from(*text),
-        Member::Flag(flag) => Value::from(*flag),
-        Member::List(items) => Value::from(*items),
-        Member::NoPairs => json!({}),
-    };
     let is_first = |(key, _): &&(&str, Member)| ["name", "type"].contains(key);
-    let pair = |(key, member): &(&str, Member)| (key.to_string(), value(member));
+    let pair = |(key, member): &(&str, Member)| (key.to_string(), member.value(""));
     let first = more.iter().filter(is_first).map(pair);
     let last = more.iter().filter(|it| !is_first(it)).map(pair);
     let Value::Object(entry) = entry else { return entry };

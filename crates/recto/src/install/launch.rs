@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use recto_tools::Names;
 use recto_tools::tools::{Effect, Tool};
+use serde_json::Value;
 
-use super::client::DefaultRoot;
+use super::client::{DefaultRoot, Member};
 use super::places::{Scope, Surroundings};
 
 /// The program and the arguments of an entry.
@@ -19,6 +20,8 @@ pub struct Launch {
     pub options: Vec<String>,
     /// The tools that they select.
     pub served: Vec<&'static Tool>,
+    /// A server that runs already, with the members of the client's entry for it.
+    pub http: Option<(String, &'static [(&'static str, Member)])>,
 }
 
 impl Launch {
@@ -27,6 +30,13 @@ impl Launch {
         let roots = self.roots.iter().cloned();
         let options = self.options.iter().cloned();
         std::iter::once("serve".to_string()).chain(roots).chain(options).collect()
+    }
+
+    /// Returns the entry for a server that runs already.
+    pub fn http_entry(&self) -> Value {
+        let (url, members) = self.http.as_ref().map_or(("", &[][..]), |(url, it)| (url, *it));
+        let pair = |(key, member): &(&str, Member)| (key.to_string(), member.value(url));
+        Value::Object(members.iter().map(pair).collect())
     }
 
     /// Returns the arguments of the ACP agent.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::client::{Client, ConfigFile, EntryKind, Form};
-use super::format::{Entry, Format};
+use super::format::{Content, Entry, Format};
 use super::launch::Launch;
 use super::places::{Scope, Surroundings};
 use super::splice::Unsupported;
@@ -50,6 +50,9 @@ pub enum Obstacle {
     Failed(String),
 }
 
+/// The keys under which clients have the URL of a server.
+pub const URL_KEYS: [&str; 4] = ["url", "httpUrl", "serverUrl", "uri"];
+
 /// Returns the files of a client.
 pub fn files_of(client: &Client, scope: Scope) -> &'static [ConfigFile] {
     match scope {
@@ -69,9 +72,15 @@ pub fn install(
     for (index, file) in files_of(client, scope).iter().enumerate() {
         let path = place(file, around)?;
         let before = read(&path)?;
-        let kinds = kinds(client, file, before.as_deref(), around);
+        let mut kinds = kinds(client, file, before.as_deref(), around);
+        if launch.http.is_some() {
+            kinds.retain(|kind| !matches!(kind.form, Form::Agent(_)));
+        }
         let entries: Vec<Entry> = kinds.iter().map(|kind| kind.entry(launch)).collect();
-        let set = |text: String, entry: &Entry| file.format.set(&text, entry);
+        let set = |text: String, entry: &Entry| match is_other_transport(file, entry, &text) {
+            true => file.format.set(&file.format.remove(&text, entry)?, entry),
+            false => file.format.set(&text, entry),
+        };
         let text = before.as_deref().unwrap_or(file.seed).to_string();
         let after = entries.iter().try_fold(text, set).map_err(|Unsupported(why)| {
             let snippets: Vec<_> = entries.iter().map(|it| file.format.snippet(it)).collect();
@@ -83,6 +92,7 @@ pub fn install(
         // A client's command concerns its first file.
         let own = client.command.as_ref().filter(|own| {
             index == 0
+                && (launch.http.is_none() || own.add.contains(&"JSON"))
                 && (scope == Scope::User || own.has_project)
                 && around.on_path(own.add[0]).is_some()
         });
@@ -166,9 +176,17 @@ fn is_configured(file: &ConfigFile, path: &Path) -> bool {
     text.is_some_and(|text| file.entries.iter().any(|kind| found(file, kind, &text).is_some()))
 }
 
+/// Whether a file has an entry with a program where the new one has a URL, or the other way round.
+fn is_other_transport(file: &ConfigFile, entry: &Entry, text: &str) -> bool {
+    let Content::Object(wanted) = &entry.content else { return false };
+    let found = file.format.get(text, entry).ok().flatten().unwrap_or_default();
+    let mut keys = ["command", "cmd"].iter().chain(&URL_KEYS);
+    keys.any(|key| found.get(key).is_some() && wanted.get(key).is_none())
+}
+
 /// Returns an entry that a file has.
 pub fn found(file: &ConfigFile, kind: &EntryKind, text: &str) -> Option<Value> {
-    let probe = Entry { path: kind.path, content: super::format::Content::Object(Value::Null) };
+    let probe = Entry { path: kind.path, content: Content::Object(Value::Null) };
     file.format.get(text, &probe).ok().flatten()
 }
 

@@ -22,12 +22,23 @@ pub struct Configured {
     pub path: PathBuf,
     /// Whose settings these are.
     pub scope: Scope,
-    /// The program.
+    /// The program, or the URL of a server that runs already.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Whether it is an ACP agent and not an MCP server.
-    pub is_agent: bool,
+    /// What it is.
+    pub kind: EntryProgram,
+}
+
+/// What an entry names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryProgram {
+    /// An MCP server, which the client starts.
+    Server,
+    /// An ACP agent.
+    Agent,
+    /// An MCP server over HTTP.
+    Url,
 }
 
 /// Returns recto's entries in the settings of a client.
@@ -44,9 +55,15 @@ pub fn configured(client: &Client, around: &Surroundings) -> Vec<Configured> {
                     let words = words(&value);
                     let Some((program, arguments)) = words.split_first() else { continue };
                     let (program, arguments) = (program.clone(), arguments.to_vec());
-                    let is_agent = matches!(kind.form, Form::Agent(_));
+                    let kind = match kind.form {
+                        Form::Agent(_) => EntryProgram::Agent,
+                        _ if plan::URL_KEYS.iter().any(|key| value.get(key).is_some()) => {
+                            EntryProgram::Url
+                        }
+                        _ => EntryProgram::Server,
+                    };
                     let path = path.clone();
-                    entries.push(Configured { path, scope, program, arguments, is_agent });
+                    entries.push(Configured { path, scope, program, arguments, kind });
                 }
             }
         }
@@ -61,7 +78,8 @@ fn words(entry: &Value) -> Vec<String> {
         Value::Array(items) => items.iter().filter_map(|it| Some(it.as_str()?.into())).collect(),
         _ => Vec::new(),
     };
-    ["command", "cmd", "args"].iter().flat_map(|key| strings(&entry[key])).collect()
+    let keys = ["command", "cmd", "args"].iter().chain(&plan::URL_KEYS);
+    keys.flat_map(|key| strings(&entry[key])).collect()
 }
 
 /// Starts what is configured, in a directory, and returns how it answers.
@@ -69,7 +87,11 @@ pub fn start(entry: &Configured, dir: &Path) -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let answer = async {
-        let answer = if entry.is_agent { version(entry).await } else { n_tools(entry, dir).await };
+        let answer = match entry.kind {
+            EntryProgram::Server => n_tools(entry, dir).await,
+            EntryProgram::Agent => version(entry).await,
+            EntryProgram::Url => Ok("is reached over HTTP, which is not tried".into()),
+        };
         answer.map_err(|error| error.to_string())
     };
     runtime.block_on(async {

@@ -1,6 +1,9 @@
 //! The clients that `recto install` knows.
 
-use super::client::{Client, ConfigFile, DefaultRoot, EntryKind, Form, Member, OwnCommand, Place};
+use super::client::{
+    Client, ConfigFile, DefaultRoot, EntryKind, Form, HttpSupport, Member, OwnCommand, Place,
+    TOKEN_VARIABLE,
+};
 use super::format::Format;
 
 /// The name of recto's ACP agent in an editor.
@@ -80,6 +83,11 @@ pub static CLIENTS: [Client; 15] = [
             CODEX,
         )],
         project: &[file(&[Place::Project(".codex/config.toml")], Format::Toml, CODEX)],
+        http: HttpSupport::Entry(&[
+            ("url", Member::Url),
+            ("bearer_token_env_var", Member::Text(TOKEN_VARIABLE)),
+            ("omit_tools_from", Member::List(&["deferred"])),
+        ]),
         source: "https://developers.openai.com/codex/mcp",
     },
     Client {
@@ -109,6 +117,12 @@ pub static CLIENTS: [Client; 15] = [
             file(&[Place::Project(".mcp.json")], Format::Json, CLAUDE_SERVER),
             file(&[Place::Project(".claude/settings.json")], Format::Json, CLAUDE_RULES),
         ],
+        http: HttpSupport::Entry(&[
+            ("type", Member::Text("http")),
+            ("url", Member::Url),
+            ("headers", Member::Authorization("Bearer ${RECTO_TOKEN}")),
+            ("alwaysLoad", Member::Flag(true)),
+        ]),
         source: "https://code.claude.com/docs/en/mcp",
     },
     Client {
@@ -121,6 +135,10 @@ pub static CLIENTS: [Client; 15] = [
         command: None,
         user: &[file(&[Place::Home(".cursor/mcp.json")], Format::Json, &[MCP_SERVERS])],
         project: &[file(&[Place::Project(".cursor/mcp.json")], Format::Json, &[MCP_SERVERS])],
+        http: HttpSupport::Entry(&[
+            ("url", Member::Url),
+            ("headers", Member::Authorization("Bearer ${env:RECTO_TOKEN}")),
+        ]),
         source: "https://cursor.com/docs/mcp",
     },
     Client {
@@ -132,6 +150,11 @@ pub static CLIENTS: [Client; 15] = [
         command: None,
         user: &[file(&[Place::Application("Code/User/mcp.json")], Format::Json, VSCODE)],
         project: &[file(&[Place::Project(".vscode/mcp.json")], Format::Json, VSCODE)],
+        http: HttpSupport::Entry(&[
+            ("type", Member::Text("http")),
+            ("url", Member::Url),
+            ("headers", Member::Authorization("Bearer ${env:RECTO_TOKEN}")),
+        ]),
         source: "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
     },
     Client {
@@ -157,6 +180,7 @@ pub static CLIENTS: [Client; 15] = [
             Format::Json,
             &[server(&["context_servers", "recto"])],
         )],
+        http: HttpSupport::No("Zed does not replace environment variables in headers"),
         source: "https://zed.dev/docs/ai/mcp",
     },
     Client {
@@ -176,6 +200,10 @@ pub static CLIENTS: [Client; 15] = [
             &[MCP_SERVERS],
         )],
         project: &[file(&[Place::Project(".gemini/settings.json")], Format::Json, &[MCP_SERVERS])],
+        http: HttpSupport::Entry(&[
+            ("httpUrl", Member::Url),
+            ("headers", Member::Authorization("Bearer $RECTO_TOKEN")),
+        ]),
         source: "https://geminicli.com/docs/tools/mcp-server/",
     },
     Client {
@@ -191,6 +219,11 @@ pub static CLIENTS: [Client; 15] = [
         }),
         user: &[file(&[Place::Home(".qwen/settings.json")], Format::Json, QWEN)],
         project: &[file(&[Place::Project(".qwen/settings.json")], Format::Json, QWEN)],
+        http: HttpSupport::Entry(&[
+            ("httpUrl", Member::Url),
+            ("headers", Member::Authorization("Bearer $RECTO_TOKEN")),
+            ("alwaysLoadTools", Member::Flag(true)),
+        ]),
         source: "https://qwenlm.github.io/qwen-code-docs/en/users/features/mcp/",
     },
     Client {
@@ -210,6 +243,13 @@ pub static CLIENTS: [Client; 15] = [
             Format::Json,
             OPENCODE,
         )],
+        http: HttpSupport::Entry(&[
+            ("type", Member::Text("remote")),
+            ("url", Member::Url),
+            ("headers", Member::Authorization("Bearer {env:RECTO_TOKEN}")),
+            // Otherwise a rejected token begins a login.
+            ("oauth", Member::Flag(false)),
+        ]),
         source: "https://opencode.ai/docs/mcp-servers/",
     },
     Client {
@@ -229,6 +269,9 @@ pub static CLIENTS: [Client; 15] = [
             COPILOT,
         )],
         project: &[file(&[Place::Project(".github/mcp.json")], Format::Json, COPILOT)],
+        http: HttpSupport::No(
+            "Copilot CLI documents variables for the environment of a program, not for headers",
+        ),
         source: "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers",
     },
     Client {
@@ -244,6 +287,16 @@ pub static CLIENTS: [Client; 15] = [
             &[EntryKind { path: &["extensions", "recto"], form: Form::Goose }],
         )],
         project: &[],
+        http: HttpSupport::Entry(&[
+            ("enabled", Member::Flag(true)),
+            ("type", Member::Text("streamable_http")),
+            ("name", Member::Text("recto")),
+            ("description", Member::Text("Reads, searches and edits files")),
+            ("uri", Member::Url),
+            ("env_keys", Member::List(&[TOKEN_VARIABLE])),
+            ("headers", Member::Authorization("Bearer ${RECTO_TOKEN}")),
+            ("timeout", Member::Number(60)),
+        ]),
         source: "https://block.github.io/goose/docs/guides/config-files",
     },
     Client {
@@ -269,6 +322,12 @@ pub static CLIENTS: [Client; 15] = [
             seed: CONTINUE_SEED,
             entries: CONTINUE,
         }],
+        http: HttpSupport::Entry(&[
+            ("name", Member::Text("recto")),
+            ("type", Member::Text("streamable-http")),
+            ("url", Member::Url),
+            ("requestOptions", Member::RequestOptions("Bearer ${{ secrets.RECTO_TOKEN }}")),
+        ]),
         source: "https://docs.continue.dev/customize/deep-dives/mcp",
     },
     Client {
@@ -296,6 +355,7 @@ pub static CLIENTS: [Client; 15] = [
             }],
         )],
         project: &[],
+        http: HttpSupport::No("Cline does not replace environment variables in headers"),
         source: "https://docs.cline.bot/mcp/mcp-overview",
     },
     Client {
@@ -311,6 +371,10 @@ pub static CLIENTS: [Client; 15] = [
             &[MCP_SERVERS],
         )],
         project: &[],
+        http: HttpSupport::Entry(&[
+            ("serverUrl", Member::Url),
+            ("headers", Member::Authorization("Bearer ${env:RECTO_TOKEN}")),
+        ]),
         source: "https://docs.windsurf.com/windsurf/cascade/mcp",
     },
     Client {
@@ -329,6 +393,7 @@ pub static CLIENTS: [Client; 15] = [
             }],
         )],
         project: &[],
+        http: HttpSupport::No("recto is added as an ACP agent, which the IDE starts"),
         source: "https://www.jetbrains.com/help/ai-assistant/acp.html",
     },
     Client {
@@ -344,6 +409,7 @@ pub static CLIENTS: [Client; 15] = [
             &[MCP_SERVERS],
         )],
         project: &[],
+        http: HttpSupport::No("its settings file has no servers over HTTP"),
         source: "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
     },
 ];

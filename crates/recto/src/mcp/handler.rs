@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use hyper::http::request::Parts;
 use recto_store::Error as StoreError;
-use recto_store::record::Origin;
+use recto_store::record::{Origin, OriginSession};
 use recto_store::sync::lock;
 use recto_text::quote::Quoted;
 use recto_tools::{AnswerForm, Delivery, Error, Served};
@@ -388,9 +388,9 @@ impl Handler {
 }
 
 /// An open book.
-const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'\
-    %3E%3Cpath fill='none' stroke='%23466' stroke-width='2' d='M12 6v14M12 6C9 4 6 4 2 5v14c4-1 7-1 \
-    10 1 3-2 6-2 10-1V5c-4-1-7-1-10 1'/%3E%3C/svg%3E";
+const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'\
+    %3E%3Cpath%20fill='none'%20stroke='%23466'%20stroke-width='2'%20d='M12%206v14M12%206C9%204%206%204%202\
+    %205v14c4-1%207-1%2010%201%203-2%206-2%2010-1V5c-4-1-7-1-10%201'/%3E%3C/svg%3E";
 
 /// Returns the slot that the transport made for a request. Over HTTP, it is among the extensions of
 /// the HTTP request.
@@ -416,13 +416,30 @@ fn origin(context: &RequestContext<RoleServer>, caller: Option<&Caller>) -> Orig
         }
         (None, client) => client.map(|client| (cut(&client.name), cut(&client.version))),
     };
-    Origin { client, call: call_id(&context.meta), undoes: Vec::new() }
+    let session = match caller {
+        None => OriginSession::OfProcess,
+        Some(caller) => match (caller.session.get(), thread_id(&context.meta)) {
+            (Some(id), _) => OriginSession::Named(id.to_string()),
+            (None, Some(thread)) => OriginSession::Named(format!("{}/{thread}", caller.token)),
+            (None, None) => OriginSession::Unknown,
+        },
+    };
+    Origin { client, session, call: call_id(&context.meta), ..Origin::default() }
 }
 
 /// Returns the id by which the client shows this call to an editor, as Codex and Claude Code send it.
 fn call_id(meta: &RequestMetaObject) -> Option<String> {
-    let id = ["callId", "claudecode/toolUseId"].iter().find_map(|key| meta.get(*key)?.as_str())?;
-    (!id.is_empty() && id.len() <= 256).then(|| id.to_string())
+    ["callId", "claudecode/toolUseId"].iter().find_map(|key| short(meta, key))
+}
+
+/// Returns the id of the conversation, as Codex sends it.
+fn thread_id(meta: &RequestMetaObject) -> Option<String> {
+    short(meta, "threadId")
+}
+
+fn short(meta: &RequestMetaObject, key: &str) -> Option<String> {
+    let text = meta.get(key)?.as_str()?;
+    (!text.is_empty() && text.len() <= 256).then(|| text.to_string())
 }
 
 fn method_not_found(method: &str) -> ErrorData {

@@ -22,6 +22,9 @@ mod confinement;
 #[path = "../suite/fidelity.rs"]
 #[allow(dead_code, unused_imports, reason = "the suite uses the rest")]
 mod fidelity;
+#[path = "../support/running.rs"]
+#[allow(dead_code, reason = "the suite uses the rest")]
+mod running;
 #[path = "../support/sandbox_fixture.rs"]
 #[allow(dead_code, reason = "the suite uses the rest")]
 mod sandbox_fixture;
@@ -107,7 +110,7 @@ macro_rules! tests {
     };
 }
 
-const TESTS: [Test; 25] = tests![
+const TESTS: [Test; 26] = tests![
     AccessLists: ownership::an_edit_does_not_apply_the_default_access_list_of_the_directory,
     Attributes: ownership::an_edit_keeps_attributes,
     Btrfs: file_systems::changes_on_btrfs_are_complete_and_a_full_disk_keeps_the_old_file,
@@ -130,6 +133,7 @@ const TESTS: [Test; 25] = tests![
     Root: ownership::an_edit_reports_dropped_capabilities,
     Root: ownership::a_file_of_another_owner_is_not_replaced,
     Root: ownership::an_edit_keeps_the_owner,
+    Root: ownership::undo_restores_the_owner_access_list_and_attributes_of_a_removed_file,
     Root: ownership::a_directory_of_another_user_is_not_cleaned_up,
     Root: ownership::a_connection_from_another_user_is_rejected,
     Xfs: file_systems::changes_on_xfs_are_complete_and_a_full_disk_keeps_the_old_file,

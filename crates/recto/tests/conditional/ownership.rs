@@ -57,8 +57,13 @@ pub fn can_have_access_lists() -> bool {
     set_default_access_list(tempfile::tempdir().unwrap().path()).is_ok()
 }
 
-/// Sets a default access list on a directory: for the owner, user 1234, the group and others.
+/// Sets a default access list on a directory.
 fn set_default_access_list(folder: &Path) -> rustix::io::Result<()> {
+    setxattr(folder, "system.posix_acl_default", &access_list(), XattrFlags::empty())
+}
+
+/// Returns an access list for the owner, user 1234, the group and others.
+fn access_list() -> Vec<u8> {
     let entries: [(u16, u16, u32); 5] = [
         (0x01, 7, u32::MAX),
         (0x02, 6, 1234),
@@ -72,7 +77,7 @@ fn set_default_access_list(folder: &Path) -> rustix::io::Result<()> {
         list.extend(permissions.to_le_bytes());
         list.extend(id.to_le_bytes());
     }
-    setxattr(folder, "system.posix_acl_default", &list, XattrFlags::empty())
+    list
 }
 
 pub fn an_edit_does_not_apply_the_default_access_list_of_the_directory() {
@@ -100,6 +105,68 @@ pub fn an_edit_reports_dropped_capabilities() {
     let answer = format!("{:?}", call(folder.path(), "edit_text_file", edit));
     assert!(answer.contains("the file's capabilities were removed"), "{answer}");
     assert!(getxattr(&path, "security.capability", &mut [0; 64][..]).is_err());
+}
+
+pub fn undo_restores_the_owner_access_list_and_attributes_of_a_removed_file() {
+    const ACCESS_LIST: &str = "system.posix_acl_access";
+    let folder = tempfile::tempdir().unwrap();
+    let (root, state) = (folder.path().join("root"), folder.path().join("state"));
+    std::fs::create_dir(&root).unwrap();
+    let ok = |arguments: &[&str]| -> String {
+        let mut command = recto();
+        command.args(arguments).current_dir(&root).env("RECTO_STATE_DIR", &state);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // The second round undoes several files together.
+    for names in [&["one.txt"][..], &["two.txt", "three.txt"]] {
+        for name in names {
+            let path = root.join(name);
+            std::fs::write(&path, "text\n").unwrap();
+            chown(&path, Some(4321), Some(8765)).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+            setxattr(&path, ATTRIBUTE, b"kept", XattrFlags::empty()).unwrap();
+            setxattr(&path, ACCESS_LIST, &access_list(), XattrFlags::empty()).unwrap();
+        }
+        let had = |name: &str| {
+            let (status, mut list) = (std::fs::metadata(root.join(name)).unwrap(), [0; 256]);
+            let n_bytes = getxattr(root.join(name), ACCESS_LIST, &mut list[..]).unwrap();
+            let mut note = [0; 4];
+            getxattr(root.join(name), ATTRIBUTE, &mut note[..]).unwrap();
+            (status.uid(), status.gid(), status.mode(), list[..n_bytes].to_vec(), note)
+        };
+        let before: Vec<_> = names.iter().map(|name| had(name)).collect();
+        let mut removals = Vec::new();
+        for name in names {
+            let path = format!("path={name}");
+            let read = ok(&["call", "text_read", &path, "--json"]);
+            let read: serde_json::Value = serde_json::from_str(&read).unwrap();
+            let hash = format!("hash={}", read["hash"].as_str().unwrap());
+            ok(&["call", "file_remove", &path, &hash]);
+            let log: serde_json::Value =
+                serde_json::from_str(&ok(&["log", "--json", "-n", "1"])).unwrap();
+            removals.push(log["id"].to_string());
+        }
+        // Undo, undo of the undo, and undo of that.
+        for _ in 0..2 {
+            let ids: Vec<&str> = removals.iter().map(String::as_str).collect();
+            ok(&[&["undo"], &ids[..]].concat());
+            assert_eq!(names.iter().map(|name| had(name)).collect::<Vec<_>>(), before);
+            let newest = |n: usize| -> Vec<String> {
+                let log = ok(&["log", "--json", "-n", &n.to_string()]);
+                let id = |line: &str| {
+                    serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].to_string()
+                };
+                log.lines().map(id).collect()
+            };
+            let undos = newest(names.len());
+            let ids: Vec<&str> = undos.iter().map(String::as_str).collect();
+            ok(&[&["undo"], &ids[..]].concat());
+            assert!(names.iter().all(|name| !root.join(name).exists()));
+            removals = newest(names.len());
+        }
+    }
 }
 
 /// Sets or clears an inode flag.

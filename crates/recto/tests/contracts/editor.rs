@@ -18,8 +18,10 @@ const UNSAVED: &str =
 const ON_DISK: &str = "searched the files on disk; unsaved changes in the editor are not included";
 
 /// Whether a row is only about text: an editor has no links, modes, commits or binary files.
-pub fn applies(_: &str, case: &Case) -> bool {
+pub fn applies(tool: &str, case: &Case) -> bool {
     !case.is_for_disk_only
+        // Files with unsaved text are rejected.
+        && tool != "changes_apply"
         && case.before.texts().is_some()
         && case.after.texts().is_some()
         && case.arguments.get("encoding") != Some(&Value::from("base64"))

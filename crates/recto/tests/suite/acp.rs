@@ -12,4 +12,6 @@ mod parallel;
 mod permission;
 mod proxy;
 mod servers;
+mod titles;
+mod undo;
 mod version2;

@@ -271,10 +271,39 @@ fn check_in_memory(n_seeds: u64) {
         }
     }
     println!("{outcomes:#?}");
-    // Files in memory have no history; `answers_about_history_fit_their_size` covers these tools.
-    for tool in tools::ALL.iter().filter(|tool| tool.toolset != Toolset::History) {
+    // Files in memory have no history, and few random changes of several files are possible; other
+    // tests cover these tools.
+    let is_covered = |tool: &&&Tool| {
+        !matches!(tool.toolset, Toolset::History | Toolset::Changes | Toolset::Undo)
+    };
+    for tool in tools::ALL.iter().filter(is_covered) {
         let n = outcomes.get(&(tool.name, 0)).copied().unwrap_or(0);
         assert!(n as u64 >= n_seeds / 20, "{} succeeded {n} times", tool.name);
+    }
+}
+
+#[test]
+fn answers_about_changes_of_many_files_fit_their_size() {
+    let name = |n: usize| format!("dir/with \"quotes\"/{n}{}.txt", "x".repeat(n % 60));
+    let text = |n: usize| "one\ttwo \"three\"\n".repeat(1 + n % 9);
+    let nodes = (0..200).map(|n| (Path::new("/test").join(name(n)), Node::File(text(n).into())));
+    for (form, _) in FORMS {
+        for max_bytes in [1024, 5000, 40_000] {
+            let (calls, _) = in_memory(Path::new("/test"), nodes.clone().collect(), max_bytes);
+            let calls = calls.for_client(Names::Underscore, Delivery { form, max_bytes });
+            let tool = calls.served().find("changes_apply").unwrap();
+            let edit = json!({"old_string": "two", "new_string": "2", "replace_all": true});
+            let changes = json!([{"glob": "**/*.txt", "edits": [edit]}]);
+            let arguments = json!({"changes": changes, "dry_run": true});
+            let arguments = arguments.as_object().unwrap().clone();
+            let answer = calls.call(tool, arguments, &Call::default()).unwrap();
+            let (blocks, object) = sent(&answer, form);
+            assert_eq!(
+                check(&blocks, object.as_deref(), max_bytes),
+                Ok(()),
+                "{form:?} {max_bytes}"
+            );
+        }
     }
 }
 
@@ -306,6 +335,43 @@ fn answers_about_history_fit_their_size() {
                 ("ListCommits", json!({"path": "a.txt", "limit": 1000})),
                 ("ReadDiff", json!({"from": "HEAD~9", "to": "HEAD"})),
                 ("ReadDiff", json!({"from": "HEAD~9", "context": 50})),
+            ] {
+                let called = session.call(tool, arguments.clone());
+                let Actual::Answer { structured, text } = called else { panic!("{called:?}") };
+                let object = (form != "text").then(|| structured.to_string());
+                let checked = check(&text, object.as_deref(), max_bytes);
+                assert_eq!(checked, Ok(()), "{tool} {arguments}, {form} {max_bytes}");
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_about_recorded_changes_fit_their_size() {
+    for (_, form) in FORMS {
+        for max_bytes in [1024, 5000, 40_000] {
+            let dir = TestDir::new();
+            let (state, bytes) = (dir.spelled("state"), max_bytes.to_string());
+            let session = dir.serve(&[
+                "--tools=all",
+                "--state-dir",
+                &state,
+                "--max-answer-bytes",
+                &bytes,
+                "--results",
+                form,
+            ]);
+            for n in 0..40 {
+                let lines: String =
+                    (0..300).map(|line| format!("\"line\" {} of\t{n}\n", line + n)).collect();
+                let path = dir.spelled(&format!("root/\u{1}{}{}.txt", "\"".repeat(200), n % 9));
+                session.answer("write_text_file", json!({"path": path, "content": lines}));
+            }
+            for (tool, arguments) in [
+                ("undo_list", json!({})),
+                ("undo_list", json!({"limit": 1000})),
+                ("undo_apply", json!({"change": 40, "dry_run": true})),
+                ("undo_apply", json!({"change": 40})),
             ] {
                 let called = session.call(tool, arguments.clone());
                 let Actual::Answer { structured, text } = called else { panic!("{called:?}") };

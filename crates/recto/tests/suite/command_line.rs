@@ -257,7 +257,9 @@ fn a_call_without_arguments_shows_them() {
             assert_eq!((&shown.stdout, shown.status), (&page, 2), "{shown:?}");
             assert!(page.contains(tool.description), "{page}");
             for param in tool.params {
-                let row = page.lines().find(|line| line.trim_start().starts_with(param.name));
+                // With a space, because the name of the tool may start with that of an argument.
+                let start = format!("{} ", param.name);
+                let row = page.lines().find(|line| line.trim_start().starts_with(&start));
                 let required = if param.is_required { "required" } else { "optional" };
                 for part in [&param.kind.describe(), required, param.description] {
                     assert!(row.unwrap().contains(part), "{part} is not in\n{page}");

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use expect_test::expect_file;
 use recto::clients;
 use recto::config::Wire;
-use recto::install::client::{Client, ConfigFile, DefaultRoot, Form};
+use recto::install::client::{Client, ConfigFile, DefaultRoot, Form, HttpSupport};
 use recto::install::launch::Launch;
 use recto::install::places::Surroundings;
 use recto::install::table::CLIENTS;
@@ -67,6 +67,8 @@ fn the_clients_page_is_up_to_date() {
          project in the working directory instead of the user's, `--root DIR` names the directories to serve, `--tools\n\
          coding` and `--read-only` select tools, `--dry-run` only shows the changes, and `--uninstall` undoes them.\n\
          `recto doctor` reports which clients are configured and whether the configured program answers.\n\n\
+         `--http` adds a [server that runs already](http.md) instead of a program. The entry refers to the environment\n\
+         variable `RECTO_TOKEN` of the client, so that no token is in a settings file.\n\n\
          Where a client has a command that adds a server, recto runs it, and then adds the keys that the command cannot\n\
          set. If the command changes anything else in the file, such as comments or line endings, recto restores the\n\
          file and inserts only the entry. The entry has the absolute path of the program: run `recto install` again if you move it.\n\n\
@@ -109,6 +111,7 @@ fn client_section(page: &mut String, client: &Client) {
             roots: vec![root.into()],
             options: Vec::new(),
             served: tools::ALL.to_vec(),
+            http: None,
         };
         for kind in file.entries {
             if let Form::Opencode(major) = kind.form {
@@ -122,7 +125,18 @@ fn client_section(page: &mut String, client: &Client) {
                 _ => "json",
             };
             writeln!(page, "```{language}\n{text}```\n").unwrap();
+            let HttpSupport::Entry(members) = client.http else { continue };
+            if matches!(kind.form, Form::Agent(_) | Form::ReadingRules) {
+                continue;
+            }
+            let http = Some(("http://127.0.0.1:8123/mcp".into(), members));
+            let entry = kind.entry(&Launch { http, ..launch.clone() });
+            let text = file.format.set(file.seed, &entry).unwrap();
+            writeln!(page, "With `--http`:\n\n```{language}\n{text}```\n").unwrap();
         }
+    }
+    if let HttpSupport::No(why) = client.http {
+        writeln!(page, "`--http` cannot be used: {why}.\n").unwrap();
     }
     if let DefaultRoot::ProjectVariable(name) = client.root {
         writeln!(page, "In the settings of a project, the directory is `{name}`.").unwrap();

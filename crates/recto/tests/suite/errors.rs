@@ -92,8 +92,27 @@ fn own_examples() -> Vec<Error> {
             }),
         },
         Error::Unversioned { path: path() },
+        Error::NoPlan,
+        Error::OtherPlan { n_files: 3 },
+        Error::NoneWithText { glob: "src/**/*.rs".into() },
+        Error::InFile {
+            path: "src/main.rs".into(),
+            source: Box::new(TextError::EmptyOldString.into()),
+        },
+        Error::SeveralFiles {
+            failures: vec![
+                StoreError::FileNotFound { path: path() }.into(),
+                StoreError::FileExists { path: "/project/src/lib.rs".into(), what: None }.into(),
+            ],
+        },
         Error::Hanging,
         Error::OutcomeUnknown,
+        Error::CannotUndo {
+            change: 17,
+            cause: "the later change 19 overlaps it".into(),
+            can_undo_dependents: true,
+        },
+        Error::NoChanges { cause: "this call does not belong to a known session".into() },
         Error::Internal { cause: "a bug in recto".into() },
         Error::FolderToList { path: "/project/src".into(), commit: None },
     ]
@@ -208,6 +227,11 @@ fn store_examples() -> Vec<StoreError> {
         StoreError::Unanswered { path: path() },
         StoreError::NotTaken { path: path() },
         StoreError::EditorSilent { path: path() },
+        StoreError::NotTogether {
+            path: path(),
+            cause: "files cannot be moved to another file system".into(),
+        },
+        StoreError::TooMany { what: "files", n: 300, limit: 256 },
         StoreError::Cancelled,
         StoreError::System { path: path(), cause: "Input/output error".into() },
         StoreError::EmptyPath { argument: "path" },

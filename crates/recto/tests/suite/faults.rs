@@ -7,6 +7,7 @@
 pub mod disturbed;
 mod late;
 mod others;
+mod transactions;
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -2,8 +2,11 @@
 //! what no client library would.
 
 mod bounds;
-mod client;
+pub mod client;
+mod examples;
+mod journal;
 mod lifetime;
 mod protocol;
 mod sessions;
+mod slow;
 mod tokens;

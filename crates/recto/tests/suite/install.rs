@@ -3,6 +3,7 @@
 
 mod clients;
 mod documents;
+mod http;
 mod runs;
 mod splicers;
 
@@ -26,5 +27,6 @@ fn launch(roots: &[&str], options: &[&str]) -> Launch {
         roots: strings(roots),
         options: strings(options),
         served: tools::ALL.to_vec(),
+        http: None,
     }
 }

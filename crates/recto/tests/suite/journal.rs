@@ -1,5 +1,7 @@
 //! The journal through the built binary: what calls record, and the commands that show and undo it.
 
+mod provenance;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -204,4 +206,127 @@ fn the_state_directory_is_hidden_from_every_tool() {
 
 fn is_private(dir: &Path) -> bool {
     dir.metadata().unwrap().permissions().mode() & 0o777 == 0o700
+}
+
+#[test]
+fn a_database_that_was_not_created_completely_is_explained() {
+    let fixture = fixture();
+    fixture.edit("b", "B");
+    let database = fixture.state.join("journal.db");
+    for name in ["journal.db", "journal.db-wal", "journal.db-shm"] {
+        let _ = fs::remove_file(fixture.state.join(name));
+    }
+    // As SQLite leaves it if its process is killed before the tables are created.
+    fs::write(&database, "").unwrap();
+    for command in ["size", "verify"] {
+        let printed = fixture.ok(&["journal", command]);
+        assert!(printed.starts_with("nothing is recorded yet: "), "{printed}");
+    }
+    fixture.edit("c", "C");
+    assert_eq!(fixture.ok(&["journal", "verify"]), "1 changes\n");
+}
+
+#[test]
+fn a_session_is_undone_in_one_transaction_with_moves_and_new_files() {
+    let fixture = fixture();
+    fs::write(fixture.root.join("g.txt"), "one\n").unwrap();
+    let session = fixture.serve(&[]);
+    let changes = json!({"changes": [
+        {"path": "f.txt", "edits": [{"old_string": "b", "new_string": "B"}]},
+        {"path": "g.txt", "move_to": "dir/h.txt", "edits": [{"old_string": "one", "new_string": "1"}]},
+        {"path": "new.txt", "content": "new\n"},
+    ]});
+    let called = session.call("changes_apply", changes);
+    assert!(matches!(called, Actual::Answer { .. }), "{called:?}");
+    let edit = json!({"path": "dir/h.txt", "edits": [{"old_string": "1", "new_string": "1\n2"}]});
+    session.call("changes_apply", json!({"changes": [edit]}));
+    drop(session);
+    let log = fixture.log();
+    let name = log[0]["session"].as_str().unwrap().to_string();
+    let transactions: Vec<_> = log.iter().filter(|it| it["transaction"].is_u64()).collect();
+    assert_eq!(transactions.len(), 5, "{log:#?}");
+    let shown = fixture.ok(&["log"]);
+    assert!(shown.contains("move    g.txt -> dir/h.txt"), "{shown}");
+    let id = transactions[0]["id"].to_string();
+    assert!(fixture.ok(&["show", &id]).contains("together with "), "{id}");
+    fixture.ok(&["undo", "--session", &name]);
+    assert_eq!(fixture.text(), "a\nb\nc\nd\n");
+    assert_eq!(fs::read_to_string(fixture.root.join("g.txt")).unwrap(), "one\n");
+    assert!(!fixture.root.join("new.txt").exists());
+    assert!(!fixture.root.join("dir/h.txt").exists());
+    // The undo is recorded, and nothing is attributed to another program.
+    let undone = fixture.log();
+    assert!(undone.len() > log.len(), "{undone:#?}");
+    assert!(undone.iter().all(|change| change["kind"] != "foreign"), "{undone:#?}");
+}
+
+#[test]
+fn a_move_is_moved_back_with_later_changes_and_only_if_the_old_name_is_free() {
+    let fixture = fixture();
+    let change = |changes: Value| {
+        let changes = format!("changes={changes}");
+        fixture.ok(&["call", "changes_apply", &changes]);
+    };
+    change(json!([{"path": "f.txt", "move_to": "moved.txt"}]));
+    change(json!([{"path": "moved.txt", "edits": [{"old_string": "d", "new_string": "D"}]}]));
+    let id = fixture.log().iter().find(|it| it["kind"] == "move").unwrap()["id"].to_string();
+    fs::write(fixture.root.join("f.txt"), "in the way\n").unwrap();
+    let (_, stderr, status) = fixture.run(&["undo", &id]);
+    assert!(status == 1 && stderr.contains("File already exists"), "{stderr}");
+    fs::remove_file(fixture.root.join("f.txt")).unwrap();
+    fixture.ok(&["undo", &id]);
+    assert_eq!(fixture.text(), "a\nb\nc\nD\n");
+    assert!(!fixture.root.join("moved.txt").exists());
+    // The edit that was made under the other name.
+    fixture.ok(&["undo", "--last"]);
+    assert_eq!(fixture.text(), "a\nb\nc\nd\n");
+}
+
+#[test]
+fn a_removed_symbolic_link_is_restored_and_removed_again() {
+    let fixture = fixture();
+    let link = fixture.root.join("link");
+    std::os::unix::fs::symlink("f.txt", &link).unwrap();
+    let read = fixture.ok(&["call", "text_read", "path=link", "--json"]);
+    let hash = serde_json::from_str::<Value>(&read).unwrap()["hash"].as_str().unwrap().to_string();
+    fixture.ok(&["call", "file_remove", "path=link", &format!("hash={hash}")]);
+    assert!(!link.is_symlink());
+    for (id, is_there) in [("1", true), ("2", false), ("3", true)] {
+        fixture.ok(&["undo", id]);
+        assert_eq!(link.is_symlink(), is_there, "undo of {id}");
+    }
+    assert_eq!(fs::read_link(&link).unwrap(), Path::new("f.txt"));
+    assert_eq!(fixture.text(), "a\nb\nc\nd\n");
+    // A file is never replaced by a link, nor a link that leads elsewhere removed.
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("elsewhere", &link).unwrap();
+    let (_, stderr, status) = fixture.run(&["undo", "4"]);
+    assert!(status == 1 && stderr.contains("Nothing was changed"), "{stderr}");
+    fs::remove_file(&link).unwrap();
+    fs::write(&link, "a file\n").unwrap();
+    let (_, stderr, status) = fixture.run(&["undo", "4"]);
+    assert!(status == 1 && stderr.contains("there is no symbolic link any more"), "{stderr}");
+}
+
+#[test]
+fn a_session_beyond_the_limits_of_a_transaction_is_undone_only_in_batches() {
+    let fixture = fixture();
+    let session = fixture.serve(&[]);
+    for batch in 0..2 {
+        let change = |n: usize| json!({"path": format!("{batch}/{n}.txt"), "content": "new\n"});
+        let changes: Vec<Value> = (0..150).map(change).collect();
+        let called = session.call("changes_apply", json!({"changes": changes}));
+        assert!(matches!(called, Actual::Answer { .. }), "{called:?}");
+    }
+    drop(session);
+    let name = fixture.log()[0]["session"].as_str().unwrap().to_string();
+    let n_files = || {
+        let n_in = |dir: &str| fs::read_dir(fixture.root.join(dir)).unwrap().count();
+        n_in("0") + n_in("1")
+    };
+    let (_, stderr, status) = fixture.run(&["undo", "--session", &name]);
+    assert!(status == 1 && stderr.contains("300 of at most 256"), "{stderr}");
+    assert_eq!(n_files(), 300);
+    fixture.ok(&["undo", "--session", &name, "--partial"]);
+    assert_eq!(n_files(), 0);
 }

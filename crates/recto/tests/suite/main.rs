@@ -46,6 +46,7 @@
 //!
 //! - [`protocol`]: MCP on stdio: malformed lines, handshakes, backpressure, lifetimes, `tools/list`.
 //! - [`http`]: MCP over HTTP: tokens, sessions, bounds, both protocol eras.
+//! - [`review`]: the review page: who may ask for data, what it shows, what its actions do.
 //! - [`editor`]: an editor between the tools and the disk.
 //! - [`acp`]: `recto acp` between a scripted editor and a scripted agent.
 //! - [`install`]: `recto install` and the settings of clients.
@@ -72,6 +73,8 @@ mod client;
 mod confinement;
 #[path = "../support/in_process.rs"]
 mod in_process;
+#[path = "../support/running.rs"]
+mod running;
 #[path = "../support/sandbox_fixture.rs"]
 #[allow(dead_code, reason = "the conditional tests use the rest")]
 mod sandbox_fixture;
@@ -111,6 +114,7 @@ mod protocol;
 mod races;
 mod random;
 mod replay;
+mod review;
 mod round_trips;
 mod sandbox;
 mod swaps;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::process::{ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::acp_agent;
 use crate::client::recto;
+use crate::running::Running;
 
 /// How long to wait for an answer before the test fails.
 pub const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -76,7 +77,7 @@ pub struct EditorState {
 }
 
 pub struct Editor {
-    child: Child,
+    child: Running,
     input: Arc<Mutex<Option<ChildStdin>>>,
     waiting: Arc<Mutex<HashMap<u64, Sender<Value>>>>,
     last_id: Mutex<u64>,
@@ -122,6 +123,7 @@ impl Editor {
         };
         std::thread::spawn(move || reader.run(output));
         let (last_id, others) = (Mutex::new(0), Mutex::new(others));
+        let child = Running(child);
         Editor { child, input, waiting, last_id, others, state, folder, runtime }
     }
 
@@ -252,14 +254,7 @@ impl Editor {
     }
 
     pub fn wait(&mut self, limit: Duration) -> ExitStatus {
-        let start = Instant::now();
-        while start.elapsed() < limit {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        panic!("still running after {limit:?}");
+        self.child.wait_for(limit)
     }
 
     /// Returns the relay's socket.
@@ -267,14 +262,6 @@ impl Editor {
         let entries = std::fs::read_dir(self.runtime.path()).unwrap();
         let mut folders = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
         folders.next().unwrap().join("link")
-    }
-}
-
-impl Drop for Editor {
-    fn drop(&mut self) {
-        // If the relay has exited, there is nothing to kill.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -4,13 +4,14 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::client::recto;
+use crate::running::Running;
 
 /// How long to wait for an answer before the test fails.
 const MAX_WAIT: Duration = Duration::from_secs(20);
@@ -19,7 +20,7 @@ const MAX_WAIT: Duration = Duration::from_secs(20);
 pub const STATELESS: &str = "2026-07-28";
 
 pub struct Server {
-    child: Child,
+    child: Running,
     input: Option<ChildStdin>,
     output: Option<ChildStdout>,
     lines: Option<Receiver<String>>,
@@ -30,9 +31,14 @@ pub struct Server {
 impl Server {
     /// Serves a new directory that contains `inside.txt`. Sends nothing yet.
     pub fn start(options: &[&str]) -> Server {
+        Server::start_with(recto(), options)
+    }
+
+    /// Does the same with a command that runs the binary.
+    pub fn start_with(mut command: Command, options: &[&str]) -> Server {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("inside.txt"), "inside\n").unwrap();
-        let mut child = recto()
+        let mut child = command
             .arg("serve")
             .arg(folder.path())
             .args(options)
@@ -42,6 +48,7 @@ impl Server {
             .spawn()
             .unwrap();
         let (input, output) = (child.stdin.take(), child.stdout.take());
+        let child = Running(child);
         Server { child, input, output, lines: None, last_id: 0, folder }
     }
 
@@ -79,9 +86,7 @@ impl Server {
 
     /// Returns the server's peak memory use so far.
     pub fn most_resident_bytes(&self) -> usize {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
+        self.child.most_resident_bytes()
     }
 
     /// Hands the input over to another thread.
@@ -186,31 +191,14 @@ impl Server {
 
     /// Waits for the process to end.
     pub fn wait(&mut self, limit: Duration) -> ExitStatus {
-        let start = Instant::now();
-        while start.elapsed() < limit {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        panic!("still running after {limit:?}");
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // If the server has exited, there is nothing to kill.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.wait_for(limit)
     }
 }
 
 /// Returns params for a request without a handshake.
 pub fn stateless(mut params: Value) -> Value {
-    params["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": STATELESS,
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = STATELESS.into();
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
     params
 }
 

@@ -78,14 +78,27 @@ pub const TASKS: &[Task] = &[
             src/diff_util.rs and src/source_symbol.rs.",
         bound: Some(1000),
         prepare: |sources, root| sources.copy("jj-cli", root),
-        expect: |root| {
-            change(root, DIFF_UTIL, "SourceLanguage", "SymbolLanguage", 10)?;
-            change(root, SOURCE_SYMBOL, "SourceLanguage", "SymbolLanguage", 67)
-        },
+        expect: renamed_77_places,
         play: |agent| {
             rename(agent, &[DIFF_UTIL, SOURCE_SYMBOL], "SourceLanguage", "SymbolLanguage")?;
             let left = agent.search("jj-cli/src/**/*.rs", "SourceLanguage", 0)?.rows();
             if left.is_empty() { Ok(()) } else { Err(format!("{left:?}").into()) }
+        },
+    },
+    Task {
+        name: "rename, 77 places in 2 files, together",
+        request: "Rename the type SourceLanguage to SymbolLanguage in all sources.",
+        bound: Some(900),
+        prepare: |sources, root| sources.copy("jj-cli", root),
+        expect: renamed_77_places,
+        play: |agent| {
+            let edit = json!({"old_string": "SourceLanguage", "new_string": "SymbolLanguage",
+                "replace_all": true, "whole_word": true});
+            let changes = json!([{"glob": agent.path("jj-cli/src/**/*.rs"), "edits": [edit]}]);
+            let first =
+                agent.call("changes_apply", json!({"changes": changes, "dry_run": true}))?;
+            let plan = first.text.split_once("plan ").and_then(|(_, plan)| plan.get(..12));
+            agent.call("changes_apply", json!({"changes": changes, "plan": plan})).map(drop)
         },
     },
     Task {
@@ -274,6 +287,11 @@ pub const TASKS: &[Task] = &[
         },
     },
 ];
+
+fn renamed_77_places(root: &Path) -> Result<()> {
+    change(root, DIFF_UTIL, "SourceLanguage", "SymbolLanguage", 10)?;
+    change(root, SOURCE_SYMBOL, "SourceLanguage", "SymbolLanguage", 67)
+}
 
 /// Replaces a text in a file, which must occur this often.
 fn change(root: &Path, path: &str, old: &str, new: &str, n_places: usize) -> Result<()> {

@@ -16,6 +16,10 @@ struct Rule {
     pattern: Pattern,
     is_negated: bool,
     only_dirs: bool,
+    /// What most paths lack, to skip the pattern: the first byte of the name, or of a path with so
+    /// many slashes.
+    first: Option<u8>,
+    n_slashes: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -65,8 +69,12 @@ impl RuleSet {
     /// rule matches it.
     pub fn decide(&self, path: &[u8], is_dir: bool) -> Option<bool> {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        let n_slashes = path.iter().filter(|byte| **byte == b'/').count();
         let matches = |rule: &&Rule| {
+            let start = if rule.n_slashes.is_some() { path } else { name };
             (is_dir || !rule.only_dirs)
+                && rule.n_slashes.is_none_or(|n| n == n_slashes)
+                && rule.first.is_none_or(|first| start.first() == Some(&first))
                 && match &rule.pattern {
                     Pattern::Name(wild) => wild.matches(name),
                     Pattern::Path(segments) => matches_path(segments, path),
@@ -100,7 +108,16 @@ impl Rule {
                 Pattern::Path(segments.filter(|segments| segments.len() < 64)?)
             }
         };
-        Some(Rule { pattern, is_negated, only_dirs })
+        let (first, n_slashes) = match &pattern {
+            Pattern::Name(wild) => (wild.first(), None),
+            // Without `**`, each segment matches one name.
+            Pattern::Path(segments) => {
+                let names: Option<Vec<&Wild>> = segments.iter().map(Segment::name).collect();
+                let names = names.unwrap_or_default();
+                (names.first().and_then(|wild| wild.first()), names.len().checked_sub(1))
+            }
+        };
+        Some(Rule { pattern, is_negated, only_dirs, first, n_slashes })
     }
 }
 
@@ -109,6 +126,13 @@ impl Segment {
         match is_any_dirs(name) {
             true => Some(Segment::AnyDirs),
             false => Wild::parse(name).map(Segment::Name),
+        }
+    }
+
+    fn name(&self) -> Option<&Wild> {
+        match self {
+            Segment::AnyDirs => None,
+            Segment::Name(wild) => Some(wild),
         }
     }
 }
@@ -160,12 +184,6 @@ fn without_trailing_spaces(line: &[u8]) -> &[u8] {
 
 /// Matches segments against a path. A bit set tracks the segments that may come next.
 fn matches_path(segments: &[Segment], path: &[u8]) -> bool {
-    // Most rules start with a name whose first byte already differs.
-    if let [Segment::Name(Wild::Literal(name)), ..] = segments
-        && name.first() != path.first()
-    {
-        return false;
-    }
     // `**` matches zero or more directories, but at the end at least one name.
     let skip = |mut open: u64| {
         for (index, part) in segments.iter().enumerate() {
@@ -232,6 +250,14 @@ impl Wild {
             });
         }
         Some(Wild::Tokens(tokens))
+    }
+
+    /// Returns the byte that every matching name starts with.
+    fn first(&self) -> Option<u8> {
+        match self {
+            Wild::Literal(literal) => literal.first().copied(),
+            Wild::Suffix(_) | Wild::Tokens(_) => None,
+        }
     }
 
     fn matches(&self, name: &[u8]) -> bool {

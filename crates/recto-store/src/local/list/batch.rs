@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use recto_platform::FileKind;
 
 use crate::local::ignored::RuleFiles;
+use crate::local::state_dir::is_marker_name;
 
 /// Entries of a directory, without `.` and `..`.
 #[derive(Default)]
@@ -14,6 +15,8 @@ pub struct Batch {
     /// The end offset and the kind of each name.
     pub entries: Vec<(usize, FileKind)>,
     pub present: RuleFiles,
+    /// Whether a name is that of the marker of a state directory.
+    pub has_marker: bool,
 }
 
 impl Batch {
@@ -22,6 +25,7 @@ impl Batch {
             b"." | b".." => return,
             b".gitignore" => self.present.rules = true,
             b".git" => self.present.repository = true,
+            [b'.', b'r' | b'R', ..] => self.has_marker |= is_marker_name(OsStr::from_bytes(name)),
             _ => {}
         }
         self.names.extend_from_slice(name);

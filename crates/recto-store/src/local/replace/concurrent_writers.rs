@@ -19,11 +19,11 @@ const MAX_ROUNDS: usize = 8;
 impl Protocol<'_> {
     /// Removes the draft after the exchange was undone. A process may have opened it while it had
     /// the target's name; its appends are carried over to the target, which is `restored`.
-    pub(super) fn roll_back_draft(
+    pub fn roll_back_draft(
         &self,
         old: &OpenFile,
         after: &ContentSource<'_>,
-        draft: Draft,
+        draft: Draft<'_>,
         restored: Result<Status, SysError>,
     ) -> Result<(), WriteError<'static>> {
         let name = draft.name.clone();
@@ -127,7 +127,7 @@ impl Protocol<'_> {
     /// exchange moved that newer file aside. Exchanges again, so that the newer file has the
     /// target's name, and unlinks the file it replaced. Fails unless it is certain that the other
     /// process meant to replace the target and that nothing else changed.
-    fn yield_to_replacement(&self, draft: &Draft, restored: &Status) -> Result<(), SysError> {
+    fn yield_to_replacement(&self, draft: &Draft<'_>, restored: &Status) -> Result<(), SysError> {
         if draft.fd.status()?.links > 0 {
             // The other process renamed the draft, as it would have renamed the old file.
             return Err(SysError::BUSY);

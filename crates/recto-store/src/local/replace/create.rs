@@ -6,22 +6,30 @@ use recto_text::Tag;
 
 use super::super::content::ContentSource;
 use super::super::sys::{self, retry};
-use super::{Completed, Draft, DraftContent, Protocol, may_lack_links};
+use super::{Completed, Draft, DraftContent, DraftMetadata, Protocol, may_lack_links};
 use crate::WriteError;
 use crate::error::Error;
 
 impl Protocol<'_> {
-    /// Creates a file with these bytes. Fails with a conflict if the name exists.
-    pub fn create(&self, bytes: &[u8]) -> Result<Completed, WriteError<'static>> {
-        let source = &ContentSource::Memory(bytes);
-        let tag = Tag::of(bytes);
-        let content = DraftContent { before: None, tag, digest: None, source, old: None };
-        let mut draft = self.write_draft(&content)?;
+    /// Writes the content of a new file, and syncs it.
+    pub fn draft_creation<'a>(
+        &self,
+        bytes: &'a [u8],
+        metadata: DraftMetadata<'a>,
+    ) -> Result<Draft<'a>, WriteError<'static>> {
+        let (tag, source) = (Tag::of(bytes), ContentSource::Memory(bytes));
+        self.write_draft(DraftContent { before: None, tag, digest: None, source, metadata })
+    }
+
+    /// Creates a file from a draft. Fails with a conflict if the name exists.
+    pub fn create(&self, mut draft: Draft<'_>) -> Result<Completed, WriteError<'static>> {
+        let content = draft.content;
+        let source = &content.source;
         if !draft.has_name {
             match retry(|| self.sys.link(&draft.fd, self.dir, self.name)) {
                 Ok(()) => return self.sync_dir().map(|()| Completed::default()),
                 Err(SysError::EXIST) => return Err(WriteError::Conflict),
-                Err(errno) if may_lack_links(errno) => draft = self.write_named_draft(&content)?,
+                Err(errno) if may_lack_links(errno) => draft = self.write_named_draft(content)?,
                 Err(errno) => return Err(self.failed(errno, source)),
             }
         }
@@ -34,7 +42,7 @@ impl Protocol<'_> {
     /// Gives a draft the name of a new file. Returns whether its temporary name is gone.
     fn move_to_new_name(
         &self,
-        draft: &Draft,
+        draft: &Draft<'_>,
         content: &ContentSource<'_>,
     ) -> Result<bool, WriteError<'static>> {
         let failed = |errno| match errno {

@@ -134,3 +134,31 @@ fn nearby_hint(advice: &str, argument: &str, nearby: &Nearby, served: &Served) -
     let arguments = Map::from_iter([("pattern".to_string(), pattern.into())]);
     Some(Hint { text, next: Some(NextCall { tool: Some("ListFiles"), arguments }) })
 }
+
+/// Returns the hint for several rejected files: that of the first, then the other errors with theirs.
+pub fn several_files_hint(failures: &[Error], served: &Served) -> String {
+    let of = |error: &Error| {
+        let hint = error.hint(served).map(|hint| hint.text).unwrap_or_default();
+        let starts = ["Nothing was changed. ", "Nothing was written. "];
+        starts.iter().fold(hint, |hint, start| hint.trim_start_matches(start).to_string())
+    };
+    let mut hint = format!("Nothing was changed; {} problems. ", failures.len());
+    hint.push_str(&of(&failures[0]));
+    for failure in &failures[1..] {
+        hint.push_str(&format!("\nAlso: {failure}"));
+        let advice = of(failure);
+        if !advice.is_empty() {
+            hint.push_str(&format!("\n{advice}"));
+        }
+    }
+    hint
+}
+
+/// Returns the hint for an error about one of several files.
+pub fn in_file_hint(source: &Error, served: &Served) -> String {
+    let hint = source.hint(served).map(|hint| hint.text).unwrap_or_default();
+    match hint.starts_with("Nothing") {
+        true => hint,
+        false => format!("Nothing was changed. {hint}"),
+    }
+}

@@ -58,7 +58,7 @@ pub fn document(
             }
             let unstable = || StoreError::Unstable { path: path.to_string() };
             let document = Document::parse(read_all(&*file)?).map_err(|_| unstable())?;
-            if document.digest() != read.digest {
+            if Some(document.digest()) != read.digest {
                 return Err(unstable().into());
             }
             Arc::new(document)

@@ -35,12 +35,9 @@ pub fn report(env: &ReadEnv<'_>, request: &Request, listing: &Listing, found: Fo
     let mut text = String::new();
     let (mut rows, mut matches, mut seen) = (Vec::new(), Vec::new(), Vec::new());
     for FoundFile { path, in_text, read } in &chosen {
-        let hash = read.digest;
-        let mut file = json!({"file_path": path, "hash": hash.to_string()});
-        if request.wanted.is_count {
-            text.push_str(&format!("{in_text}:{}\n", read.n_hits));
-            file["matches"] = read.n_hits.into();
-        } else {
+        let mut file = json!({"file_path": path});
+        if let Some(hash) = read.digest {
+            file["hash"] = hash.to_string().into();
             if request.commit.is_none() {
                 seen.push((path.into(), hash));
             }
@@ -48,6 +45,9 @@ pub fn report(env: &ReadEnv<'_>, request: &Request, listing: &Listing, found: Fo
             text.push_str(&format!("{gap}{in_text}, hash {hash}\n"));
             write_rows(&mut text, &read.rows, |_| "");
             rows.extend(read.rows.iter().map(|row| row.to_json(Some(path))));
+        } else {
+            text.push_str(&format!("{in_text}:{}\n", read.n_hits));
+            file["matches"] = read.n_hits.into();
         }
         matches.push(file);
     }

@@ -29,6 +29,7 @@ use super::{
 use crate::line::{self, LineRead, Polled};
 use recto_store::context::Context;
 use recto_store::editor::{Editor, EditorError, EditorOutcome, EditorWrite};
+use recto_store::record::Turn;
 use recto_store::sync::{lock, wait, wait_timeout};
 
 /// The time limit of a read, and of sending an update.
@@ -134,6 +135,15 @@ impl LinkClient {
     /// reaction to the answer comes later.
     pub fn update(&self, update: Value) {
         self.shared.send_and_wait(ServerMessage::Update(update));
+    }
+
+    /// Returns the current turn of the session. It is empty if the relay does not know it.
+    pub fn turn(&self) -> Turn {
+        let ask = |id| ServerMessage::Turn { id };
+        match self.request(ask, WaitLimit::Limited, &Context::default()) {
+            Ok(RelayMessage::Turn { model, title, .. }) => Turn { model, title },
+            _ => Turn::default(),
+        }
     }
 
     fn request<'a>(
@@ -418,6 +428,7 @@ impl Shared {
                 | RelayMessage::Written { id, .. }
                 | RelayMessage::Moved { id }
                 | RelayMessage::GivenUp { id, .. }
+                | RelayMessage::Turn { id, .. }
                 | RelayMessage::Failed { id, .. } => *id,
                 RelayMessage::Pending { id } => {
                     if let Some(Progress::Sent { heard }) = lock(&self.state).requests.get_mut(id) {

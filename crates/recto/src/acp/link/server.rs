@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use recto_store::record::Turn;
 use recto_text::Tag;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -36,6 +37,9 @@ pub trait Host: Send + Sync + 'static {
 
     /// Forgets the requests of a disconnected server and marks its running calls as failed.
     fn gone(&self, session: Option<&str>, server: &LineSender);
+
+    /// Returns the current turn of a session.
+    fn turn(&self, session: &str) -> Turn;
 
     /// Takes the result of a rehearsal.
     fn rehearsed(&self, id: u64, content: Option<Vec<Value>>);
@@ -96,6 +100,11 @@ impl Answer {
     /// Whether the reply goes to `server`.
     pub fn goes_to(&self, server: &LineSender) -> bool {
         self.sender.is_same(server)
+    }
+
+    /// Sends the current turn.
+    pub fn turn(self, Turn { model, title }: Turn) {
+        self.sender.send(super::line(&RelayMessage::<&str>::Turn { id: self.id, model, title }));
     }
 
     /// Reports the editor's error.
@@ -231,6 +240,7 @@ fn take(
         Ok(ServerMessage::GiveUp { id, after_ms }) => {
             host.give_up(&answer(id), Duration::from_millis(after_ms));
         }
+        Ok(ServerMessage::Turn { id }) => answer(id).turn(host.turn(session)),
         Ok(ServerMessage::Update(update)) => host.update(session, update, sender),
         Ok(ServerMessage::Rehearsed { id, content }) => host.rehearsed(id, content),
         Ok(ServerMessage::Hello { .. }) => {}

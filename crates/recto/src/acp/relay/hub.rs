@@ -17,6 +17,7 @@ use super::inject::{Negotiated, Server, SessionParams, Splice};
 use super::log::MessageLog;
 use super::peek::{MessageKind, Peek, batch, classify};
 use super::permissions::Permissions;
+use super::turns::Turns;
 use crate::acp::line_sender::LineSender;
 use crate::acp::link::Welcome;
 use crate::acp::link::rehearsals::Rehearsals;
@@ -25,6 +26,7 @@ use crate::acp::link::tickets::{Ticket, Tickets};
 use crate::acp::merge::{Merger, PermissionRequest};
 use crate::clients;
 use crate::log::say;
+use recto_store::record::Turn;
 use recto_store::sync::lock;
 use recto_tools::tools::as_integer;
 
@@ -51,6 +53,8 @@ pub struct Hub {
     pub permissions: Permissions,
     /// The rehearsals requested from servers.
     pub rehearsals: Rehearsals,
+    /// What the sessions are about.
+    pub turns: Turns,
     /// The log of messages.
     pub log: Option<MessageLog>,
 }
@@ -121,6 +125,11 @@ struct SessionAnswer {
     session_id: Option<String>,
 }
 
+/// Parses JSON that may be absent.
+fn parsed(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_default()
+}
+
 /// How a message must be handled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Concern {
@@ -136,6 +145,8 @@ enum Concern {
     Initialize,
     /// Starts a session.
     Session,
+    /// Starts a turn, or selects a model.
+    Turn,
     /// Reports a call, or requests permission for one.
     Event,
 }
@@ -172,6 +183,10 @@ impl Hub {
                     None
                 }
                 Concern::Session => self.add_server(&line, &message),
+                Concern::Turn => {
+                    self.turns.read_request(&message);
+                    None
+                }
                 Concern::None | Concern::Answer | Concern::Event => None,
             },
             // The agent rejects invalid messages itself, such as a batch in a batch.
@@ -213,7 +228,8 @@ impl Hub {
                 | Concern::OurAnswer
                 | Concern::Permission
                 | Concern::Initialize
-                | Concern::Session => {}
+                | Concern::Session
+                | Concern::Turn => {}
             },
             MessageKind::Batch | MessageKind::Unclear => {}
             MessageKind::Noise => {
@@ -235,6 +251,7 @@ impl Hub {
             Some("session/new" | "session/load" | "session/resume" | "session/fork") => {
                 Concern::Session
             }
+            Some(method) if self.turns.concern(method) => Concern::Turn,
             _ => Concern::None,
         }
     }
@@ -291,9 +308,16 @@ impl Hub {
             AwaitedAnswer::OldSession(ticket) if answer.error.is_some() => {
                 self.tickets.revoke(&ticket)
             }
-            AwaitedAnswer::OldSession(_) => {}
+            AwaitedAnswer::OldSession(ticket) => {
+                if let Some(session) = ticket.session() {
+                    self.turns.read_models(&session, &parsed(result));
+                }
+            }
             AwaitedAnswer::NewSession(begun) => match serde_json::from_str(result) {
-                Ok(SessionAnswer { session_id: Some(session) }) => return Some((begun, session)),
+                Ok(SessionAnswer { session_id: Some(session) }) => {
+                    self.turns.read_models(&session, &parsed(result));
+                    return Some((begun, session));
+                }
                 _ => self.tickets.revoke(&begun.ticket),
             },
         }
@@ -343,6 +367,7 @@ impl Hub {
             return self.pass_to_editor(line);
         };
         self.permissions.ask(&event);
+        self.turns.read_event(&event);
         let rehearsed = self.rehearse(&event);
         // Locked until the event is sent, so that events stay in order.
         let mut merger = self.lock_merger();
@@ -432,6 +457,10 @@ impl Host for Hub {
         let event = merger.from_recto(session_id, update);
         merger.assign_server(&event, server);
         self.send_event(&event);
+    }
+
+    fn turn(&self, session: &str) -> Turn {
+        self.turns.of(session)
     }
 
     fn rehearsed(&self, id: u64, content: Option<Vec<Value>>) {

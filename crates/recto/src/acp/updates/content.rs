@@ -41,6 +41,33 @@ pub fn literal(language: &str, text: &str) -> Value {
     words(format!("{fence}{language}\n{text}\n{fence}"))
 }
 
+/// Returns the blocks that show the changes of a call, up to a size.
+pub fn of_changes(changes: &[FileChange], is_new: bool) -> Vec<Value> {
+    if let [FileChange { moved_from: None, .. }] = changes {
+        return of_change(&changes[0], is_new);
+    }
+    let blocks = changes.iter().flat_map(|change| {
+        let mut blocks = of_change(change, is_new);
+        if let Some(from) = &change.moved_from {
+            let (from, to) = (from.display().to_string(), change.path.display().to_string());
+            if change.before.as_ref().map(|it| it.bytes())
+                == change.after.as_ref().map(|it| it.bytes())
+            {
+                blocks.clear();
+            }
+            blocks.push(literal("", &format!("Moved {from} to {to}")));
+        }
+        blocks
+    });
+    match bounded(blocks.map(|block| (block.to_string().len(), block))) {
+        (blocks, 0) => blocks,
+        (mut blocks, n_left_out) => {
+            blocks.push(words(left_out(n_left_out, "change")));
+            blocks
+        }
+    }
+}
+
 /// Returns the blocks that show a change of a file.
 pub fn of_change(change: &FileChange, is_new: bool) -> Vec<Value> {
     let path = &*change.path;

@@ -73,7 +73,7 @@ fn changed(
     before: Option<Arc<Document>>,
     after: Option<Arc<Document>>,
 ) -> Result<Answer> {
-    let change = FileChange { path: "/p/a.txt".into(), before, after };
+    let change = FileChange { path: "/p/a.txt".into(), moved_from: None, before, after };
     Ok(answer(structured).with_change(Some(change)))
 }
 

@@ -26,7 +26,19 @@ const MAX_PATH_BYTES: usize = 4096;
 
 /// Returns the title of a call that has not run yet.
 pub fn of_call(call: &Witnessed<'_>) -> String {
-    let Some(file) = subject(call) else { return call.tool.title.to_string() };
+    if call.tool.name == "changes_apply" {
+        let n_changes = call.arguments.get("changes").and_then(Value::as_array).map(Vec::len);
+        let title = match n_changes {
+            Some(n_changes @ 2..) => format!("Change files ({n_changes} changes)"),
+            _ => call.tool.title.to_string(),
+        };
+        return with_dry_run(call, title);
+    }
+    let Some(file) = subject(call) else {
+        let title = call.tool.title;
+        let change = call.arguments.get("change").and_then(as_integer);
+        return change.map_or_else(|| title.into(), |change| format!("{title} {change}"));
+    };
     let at = match text(call, "commit") {
         Some(commit) => format!(" at {}", head(&visible(commit), MAX_COMMIT_CHARS)),
         None => String::new(),
@@ -53,6 +65,10 @@ pub fn of_call(call: &Witnessed<'_>) -> String {
         "file_remove" => format!("Remove {file}"),
         _ => format!("{}: {file}", call.tool.title),
     };
+    with_dry_run(call, title)
+}
+
+fn with_dry_run(call: &Witnessed<'_>, title: String) -> String {
     let is_dry_run = matches!(call.arguments.get("dry_run"), Some(Value::Bool(true)))
         || text(call, "dry_run") == Some("true");
     head(&if is_dry_run { format!("{title} (dry run)") } else { title }, MAX_CHARS)

@@ -4,7 +4,7 @@ use super::report::Report;
 use crate::config::Config;
 use crate::install::launch;
 use crate::install::places::{Scope, Surroundings};
-use crate::install::probe::{self, Configured};
+use crate::install::probe::{self, Configured, EntryProgram};
 use crate::install::table::CLIENTS;
 
 /// Reports which clients start recto, with which options, and whether that works.
@@ -42,7 +42,7 @@ fn configured(client: &str, entry: &Configured, around: &Surroundings, report: &
     let what = format!("{client}: {}: {command}", around.shown(&entry.path));
     // Settings in a project may come from another user, and name any program.
     let is_own = launch::this_program(around).is_ok_and(|program| program == entry.program);
-    if entry.scope == Scope::Project && !is_own {
+    if entry.scope == Scope::Project && !is_own && entry.kind != EntryProgram::Url {
         return report.note(format!("{what}; not started, because it is another program"));
     }
     match probe::start(entry, &around.project) {

@@ -1,21 +1,28 @@
 //! Says why something cannot be undone: which change is in the way, who made it, and both texts.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use recto_journal::Reader;
 use recto_journal::undo::{HunkId, Reason, Rejected};
+use recto_journal::undo_files::{Cause, Rejection};
 use recto_text::quote::Escaped;
 
 use super::super::recorded;
-use super::plan::{Cause, Rejection};
 
 /// The most lines of each text.
 const MAX_LINES: usize = 8;
 
 /// Returns the words for a rejection.
-pub fn rejection(reader: &Reader, rejection: &Rejection) -> Result<String, String> {
+pub fn rejection(reader: &Reader, root: &Path, rejection: &Rejection) -> Result<String, String> {
     let path = recorded::shown(&rejection.path);
     let Rejected { hunk, reason } = match &rejection.cause {
+        Cause::Outside => {
+            let root = root.display();
+            return Ok(format!(
+                "Cannot undo changes of {path}: outside {root}; name its directory with --root"
+            ));
+        }
         Cause::File(cause) => return Ok(format!("Cannot undo changes of {path}: {cause}")),
         Cause::Hunk(rejected) => rejected,
     };

@@ -44,7 +44,8 @@ impl FileUri {
             Some(FileUri { path: decoded(path).filter(|path| path.starts_with('/'))?, line })
         };
         parsed().ok_or_else(|| {
-            ErrorData::invalid_params("Resources are files: file:///absolute/path", None)
+            let message = "Resources are files: file:///absolute/path";
+            ErrorData::invalid_params(message, Some(json!({"uri": uri})))
         })
     }
 }
@@ -93,7 +94,8 @@ fn object(value: Value) -> Map<String, Value> {
 pub fn read(calls: &Calls, uri: &str, call: &Call) -> Result<ReadResourceResult, ErrorData> {
     let file = FileUri::parse(uri)?;
     let arguments = object(json!({"path": file.path, "line": file.line}));
-    let answer = calls.call(tool("read_text_file"), arguments, call).map_err(to_wire)?;
+    let answer = calls.call(tool("read_text_file"), arguments, call);
+    let answer = answer.map_err(|error| to_wire(error, uri))?;
     let mut contents = vec![ResourceContents::text(answer.content, uri)];
     if let Some(next) = answer.structured["_meta"]["next_line"].as_u64() {
         let next = uri_from(&file.path, next);
@@ -103,11 +105,12 @@ pub fn read(calls: &Calls, uri: &str, call: &Call) -> Result<ReadResourceResult,
     Ok(ReadResourceResult::new(contents))
 }
 
-fn to_wire(error: Error) -> ErrorData {
+fn to_wire(error: Error, uri: &str) -> ErrorData {
+    let data = Some(json!({"uri": uri}));
     match error.code() {
         // A file that does not exist.
-        -32001 => ErrorData::resource_not_found(error.to_string(), None),
-        _ => ErrorData::invalid_params(error.to_string(), None),
+        -32001 => ErrorData::resource_not_found(error.to_string(), data),
+        _ => ErrorData::invalid_params(error.to_string(), data),
     }
 }
 

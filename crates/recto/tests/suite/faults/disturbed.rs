@@ -123,6 +123,10 @@ impl Sys for Disturbed {
         self.before("link")?;
         self.system.link(file, folder, name)
     }
+    fn symlink(&self, target: &OsStr, folder: &Handle, name: &OsStr) -> SysResult<()> {
+        self.before("symlink")?;
+        self.system.symlink(target, folder, name)
+    }
     fn exchange(&self, folder: &Handle, one: &OsStr, other: &OsStr) -> SysResult<()> {
         self.before("exchange")?;
         self.system.exchange(folder, one, other)
@@ -134,6 +138,16 @@ impl Sys for Disturbed {
     fn rename_new(&self, folder: &Handle, from: &OsStr, to: &OsStr) -> SysResult<()> {
         self.before("rename_new")?;
         self.system.rename_new(folder, from, to)
+    }
+    fn move_new(
+        &self,
+        folder: &Handle,
+        from: &OsStr,
+        to_folder: &Handle,
+        to: &OsStr,
+    ) -> SysResult<()> {
+        self.before("move_new")?;
+        self.system.move_new(folder, from, to_folder, to)
     }
     fn unlink(&self, folder: &Handle, name: &OsStr) -> SysResult<()> {
         self.before("unlink")?;

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use recto_store::path::AbsPath;
 use recto_store::{
-    BulkReader, Bytes, Context, GitRevisions, Hold, ListRequest, Listing, LocalStore, Nearby,
-    Removal, Result, Slot, Store, Text, WriteStore,
+    BulkReader, Bytes, Context, FileStep, GitRevisions, Hold, ListRequest, Listing, LocalStore,
+    Nearby, Removal, Result, Slot, StepError, Store, Text, Transaction, WriteStore,
 };
 use recto_tools::call::{Call, Calls};
 use recto_tools::{AnswerForm, Delivery, Served};
@@ -58,6 +58,13 @@ impl WriteStore for EmptyWalks {
     }
     fn hold_to_remove<'a>(&'a self, path: &AbsPath, context: &'a Context) -> Result<Removal<'a>> {
         self.local.hold_to_remove(path, context)
+    }
+    fn transaction<'a>(
+        &'a self,
+        steps: &'a [FileStep<'a>],
+        context: &'a Context,
+    ) -> Result<Box<dyn Transaction + 'a>, Vec<StepError>> {
+        self.local.transaction(steps, context)
     }
 }
 

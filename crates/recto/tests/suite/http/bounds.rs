@@ -90,6 +90,24 @@ fn half_sent_headers_end_the_connection() {
 }
 
 #[test]
+fn slow_bodies_do_not_delay_other_clients() {
+    let server = HttpServer::start(&[]);
+    let body = "x".repeat(HTTP_BODY);
+    let text = server.client().text("POST", &[], &body);
+    let head = text.len() - body.len();
+    let slow: Vec<_> = (0..100)
+        .map(|n| {
+            let mut stream = server.connect();
+            stream.write_all(&text.as_bytes()[..head + n]).unwrap();
+            stream
+        })
+        .collect();
+    check_serves(&server);
+    assert!(server.most_resident_bytes() < 64 << 20, "{}", server.most_resident_bytes());
+    drop(slow);
+}
+
+#[test]
 fn headers_that_are_too_long_are_rejected() {
     let server = HttpServer::start(&[]);
     let text = format!("GET /health HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "x".repeat(200_000));
@@ -141,8 +159,20 @@ fn ambiguous_lengths_do_not_smuggle_a_request() {
 #[test]
 fn idle_connections_do_not_lock_out_clients() {
     let server = HttpServer::start(&[]);
+    let mut client = server.client();
+    client.initialize();
+    let mut events = server.connect();
+    events.write_all(client.text("GET", &[], "").as_bytes()).unwrap();
+    events.read_exact(&mut [0; 12]).unwrap();
+    let start = Instant::now();
     let idle: Vec<_> = (0..HTTP_CONNECTIONS + 100).map(|_| server.connect()).collect();
     check_serves(&server);
+    let elapsed = start.elapsed();
+    assert!(elapsed < HTTP_HEADER_TIME / 2, "{elapsed:?}");
     assert!(server.most_resident_bytes() < 64 << 20, "{}", server.most_resident_bytes());
-    drop(idle);
+    // The oldest idle connection is closed, and the stream of events, which is older, is not.
+    assert_eq!((&idle[0]).read(&mut [0]).unwrap(), 0);
+    events.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let mut rest = Vec::new();
+    assert!(events.read_to_end(&mut rest).is_err(), "the stream has ended: {rest:?}");
 }

@@ -4,19 +4,22 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::client::BINARY;
+use crate::running::Running;
 use crate::server::{STATELESS, stateless};
 
 /// How long to wait for an answer before the test fails.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
 pub struct HttpServer {
-    child: Child,
+    child: Option<Running>,
+    log: Arc<Mutex<Vec<String>>>,
     pub address: SocketAddr,
     /// The generated token.
     pub token: String,
@@ -42,10 +45,8 @@ impl HttpServer {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("root")).unwrap();
         std::fs::write(folder.path().join("root/inside.txt"), "inside\n").unwrap();
-        let placeholder = Command::new("true").spawn().unwrap();
-        let address = ([127, 0, 0, 1], 0).into();
-        let mut server = HttpServer { child: placeholder, address, token: String::new(), folder };
-        server.child.wait().unwrap();
+        let (address, log, token) = (([127, 0, 0, 1], 0).into(), Arc::default(), String::new());
+        let mut server = HttpServer { child: None, log, address, token, folder };
         prepare(&server);
         server.launch(options);
         server
@@ -65,7 +66,7 @@ impl HttpServer {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        self.child = child;
+        self.child = Some(Running(child));
         let line = lines.by_ref().map(Result::unwrap).find(|line| line.contains("http://"));
         let line = line.expect("a line with the address");
         let address = line.split_once("http://").unwrap().1.split_once("/mcp").unwrap().0;
@@ -74,7 +75,10 @@ impl HttpServer {
         self.token = std::fs::read_to_string(path).unwrap_or_default().trim().into();
         assert!(self.token.is_empty() || !line.contains(&self.token), "{line}");
         // So that the server can go on writing.
-        std::thread::spawn(move || lines.for_each(drop));
+        let log = self.log.clone();
+        std::thread::spawn(move || {
+            lines.map_while(Result::ok).for_each(|line| log.lock().unwrap().push(line));
+        });
     }
 
     pub fn path(&self, below: &str) -> PathBuf {
@@ -98,14 +102,29 @@ impl HttpServer {
     }
 
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.child().id()
+    }
+
+    fn child(&self) -> &Running {
+        self.child.as_ref().expect("it was launched")
     }
 
     /// Returns the server's peak memory use so far.
     pub fn most_resident_bytes(&self) -> usize {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
+        self.child().most_resident_bytes()
+    }
+
+    /// Returns the first line of the log that contains a text, once it is there.
+    pub fn logged(&self, text: &str) -> String {
+        let start = Instant::now();
+        while start.elapsed() < MAX_WAIT {
+            let found = self.log.lock().unwrap().iter().find(|line| line.contains(text)).cloned();
+            if let Some(line) = found {
+                return line;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        panic!("no line with {text:?}: {:?}", self.log.lock().unwrap());
     }
 
     pub fn connect(&self) -> TcpStream {
@@ -147,26 +166,11 @@ impl HttpServer {
     }
 
     pub fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.child = None;
     }
 
     pub fn wait(&mut self, limit: Duration) -> ExitStatus {
-        let start = Instant::now();
-        while start.elapsed() < limit {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        panic!("still running after {limit:?}");
-    }
-}
-
-impl Drop for HttpServer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.as_mut().expect("it was launched").wait_for(limit)
     }
 }
 

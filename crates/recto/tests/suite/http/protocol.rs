@@ -10,7 +10,7 @@ use crate::server::stateless;
 
 #[test]
 fn a_session_begins_with_initialize_and_serves_calls() {
-    let server = HttpServer::start(&[]);
+    let server = HttpServer::start(&["--tools", "all"]);
     let mut client = server.client();
     let info = client.initialize();
     assert_eq!(info["serverInfo"]["name"], "recto");
@@ -107,6 +107,28 @@ fn a_foreign_host_or_origin_is_rejected() {
     ] {
         assert_eq!(with_headers(&server, &host, &to).status, status, "{to}");
     }
+}
+
+#[test]
+fn a_request_that_contradicts_itself_is_rejected() {
+    let server = HttpServer::start(&[]);
+    let host = format!("Host: {}\r\n", server.address);
+    let origin = "Origin: http://localhost:3000\r\n";
+    for to in [
+        format!("{host}Host: evil.example\r\n"),
+        format!("Host: evil.example\r\n{host}"),
+        format!("{host}{host}"),
+        format!("{host}{origin}Origin: http://evil.example\r\n"),
+        format!("{host}Mcp-Session-Id: a\r\nMcp-Session-Id: b\r\n"),
+    ] {
+        assert_eq!(with_headers(&server, &host, &to).status, 400, "{to}");
+    }
+    let line = "POST /mcp HTTP/1.1";
+    assert_eq!(with_headers(&server, line, "POST http://evil.example/mcp HTTP/1.1").status, 400);
+    let same = format!("POST http://{}/mcp HTTP/1.1", server.address);
+    assert_eq!(with_headers(&server, line, &same).status, 200);
+    let two = format!("{host}Authorization: Bearer {}\r\n", server.token);
+    assert_eq!(with_headers(&server, &host, &two).status, 401, "two tokens");
 }
 
 #[test]

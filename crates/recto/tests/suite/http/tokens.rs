@@ -121,12 +121,47 @@ fn changes_of_the_token_file_take_effect_without_a_restart() {
     writer.session = None;
     writer.initialize();
     assert!(!names(&mut writer).contains(&"write_text_file".into()));
-    // A file with an error, or that others can read, changes nothing.
+}
+
+#[test]
+fn a_token_file_that_is_invalid_missing_or_readable_by_others_changes_nothing() {
+    let server = with_tokens();
+    let mut reader = server.client_with(READER);
+    reader.initialize();
+    let mut check = |expected: &str| {
+        server.logged(expected);
+        assert!(!names(&mut reader).is_empty(), "{expected}");
+    };
     server.tokens("new write short\n");
-    std::thread::sleep(Duration::from_millis(1500));
-    wait_for(&server, new, true);
+    check("line 1: a token needs at least");
+    std::fs::remove_file(server.path("tokens")).unwrap();
+    check("No such file");
+    std::fs::create_dir(server.path("tokens")).unwrap();
+    check("it is not a file of this user");
+    std::fs::remove_dir(server.path("tokens")).unwrap();
+    server.tokens(&format!("reader write {READER}\n"));
+    std::fs::set_permissions(server.path("tokens"), PermissionsExt::from_mode(0o640)).unwrap();
+    check("others can read it");
     server.tokens(&format!("only write {WRITER}\n"));
-    wait_for(&server, new, false);
+    wait_for(&server, READER, false);
+}
+
+#[test]
+fn a_token_file_that_is_being_written_changes_nothing() {
+    let server = with_tokens();
+    let new = "another-another-another";
+    let mut reader = server.client_with(READER);
+    reader.initialize();
+    // In place and in steps, as some editors do. The first step ends inside of a token.
+    let text = format!("reader read {READER}\nnew write {new}\n");
+    for n in 0..20 {
+        std::fs::write(server.path("tokens"), &text[..n % 2 * ("reader read ".len() + 21)])
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    std::fs::write(server.path("tokens"), &text).unwrap();
+    wait_for(&server, new, true);
+    assert!(!names(&mut reader).is_empty());
 }
 
 #[test]

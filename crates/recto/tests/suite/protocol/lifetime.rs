@@ -13,7 +13,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::client::recto;
+use crate::client::{BINARY, recto, state_dir};
 use crate::server::{Server, names, stateless};
 
 const AT_END_OF_INPUT: Duration = Duration::from_secs(2);
@@ -56,7 +56,11 @@ fn the_server_exits_at_the_end_of_input() {
 
 #[test]
 fn a_file_beyond_the_size_limit_of_the_process_is_rejected_and_the_server_continues() {
-    let mut server = Server::ready(&[]);
+    // Stores in this process ignore the signal, and a child would inherit that.
+    let mut command = std::process::Command::new("env");
+    command.arg("--default-signal=XFSZ").arg(BINARY).env("RECTO_STATE_DIR", state_dir());
+    let mut server = Server::start_with(command, &[]);
+    server.initialize("2025-06-18");
     let limit = Rlimit { current: Some(4096), maximum: Some(4096) };
     prlimit(Pid::from_raw(server.id() as i32), Resource::Fsize, limit).unwrap();
     let path = server.spelled("large.txt");

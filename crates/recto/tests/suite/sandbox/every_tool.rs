@@ -50,7 +50,7 @@ fn parameters() -> Vec<Parameter> {
         by_path_leaking_nothing("write_text_file", json!({"from_commit": "HEAD"})),
         from_path("write_text_file", json!({"path": "/nowhere/inside.txt"})),
         by_path("edit_text_file", edit.clone()),
-        by_path("multi_edit_text_file", json!({"edits": [edit]})),
+        by_path("multi_edit_text_file", json!({"edits": [edit.clone()]})),
         by_path("text_read", json!({})),
         by_path("text_read", json!({"since": hash})),
         by_path(
@@ -78,11 +78,17 @@ fn parameters() -> Vec<Parameter> {
         by_file_path("ReadAsTable", "*", json!({}), Leak::Nothing),
         by_file_path("ReadAsTable", "", json!({"commit": "HEAD"}), Leak::Nothing),
         by_path_leaking_nothing("ListCommits", json!({})),
+        by_path_leaking_nothing("undo_list", json!({})),
         by_path_leaking_nothing("ListCommits", json!({"containing": "side"})),
         by_path_leaking_nothing("ReadDiff", json!({"from": "HEAD"})),
         by_path_leaking_nothing("ReadDiff", json!({"from": "HEAD", "to": "HEAD"})),
         by_path_leaking_nothing("file_create", json!({"from_commit": "HEAD"})),
         from_path("file_create", json!({"path": "restored.txt"})),
+        parameter("changes_apply", "path", "", json!({"edits": [edit]}), Leak::Refused),
+        parameter("changes_apply", "path", "", json!({"content": "created\n"}), Leak::Refused),
+        parameter("changes_apply", "path", "", json!({"move_to": "moved.txt"}), Leak::Refused),
+        parameter("changes_apply", "move_to", "", json!({"path": "inside.txt"}), Leak::Refused),
+        parameter("changes_apply", "glob", "*", json!({"edits": [edit]}), Leak::Nothing),
         // A revision that is a path.
         parameter("ListCommits", "revision", "", json!({}), Leak::Nothing),
         parameter("ReadDiff", "from", "", json!({}), Leak::Nothing),
@@ -140,6 +146,11 @@ fn arguments(fixture: &SandboxFixture, parameter: &Parameter, path: &str) -> Map
     let path = fixture.spelled(&path.replace("{base}", fixture.spelled("").trim_end_matches('/')));
     let Value::Object(mut arguments) = parameter.more.clone() else { unreachable!() };
     arguments.insert(parameter.name.into(), format!("{path}{}", parameter.suffix).into());
+    if parameter.tool == "changes_apply" {
+        let is_dry_run = parameter.name == "glob";
+        let arguments = json!({"changes": [arguments], "dry_run": is_dry_run});
+        return arguments.as_object().unwrap().clone();
+    }
     arguments
 }
 
@@ -152,7 +163,8 @@ async fn attack(
     name: &str,
 ) -> Result<String, String> {
     let arguments = arguments(fixture, parameter, path);
-    let asked = arguments[parameter.name].as_str().unwrap().to_string();
+    let of_file = arguments.get("changes").map(|changes| &changes[0][parameter.name]);
+    let asked = of_file.unwrap_or_else(|| &arguments[parameter.name]).as_str().unwrap().to_string();
     let told = match client.call(parameter.tool, arguments).await {
         Actual::Error { code, message, hint } => {
             let root = fixture.spelled("root");

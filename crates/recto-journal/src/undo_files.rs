@@ -1,0 +1,488 @@
+//! Undoes recorded changes in files: selects the changes, plans each file and writes it.
+//!
+//! Everything is planned before anything is written. Each file is then written by the same protocol
+//! as an edit, which fails if the file changed since it was read, and the undo is recorded too.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use recto_platform::FileKind;
+use recto_store::path::AbsPath;
+use recto_store::record::{Origin, RecordedMetadata};
+use recto_store::{Context, FileStep, LocalStore, StepError, Store, WriteError, WriteStore};
+
+use crate::change::{Change, Kind, State};
+use crate::error::Result;
+use crate::reader::{Filter, Reader};
+use crate::undo::{self, HunkId, MOVE, Plan, Reason, Rejected};
+
+/// What to undo.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selection {
+    /// These changes.
+    Changes(Vec<u64>),
+    /// These parts of changes.
+    Hunks(Vec<HunkId>),
+    /// All changes of a session.
+    Session(String),
+    /// All changes of a file.
+    File(PathBuf),
+    /// The last change below a directory that is not undone.
+    Last(PathBuf),
+}
+
+/// The changes of one file that are to be undone.
+pub struct Target {
+    path: PathBuf,
+    changes: Vec<Change>,
+    /// Only these hunks.
+    hunks: Option<Vec<HunkId>>,
+}
+
+/// What to do with hunks that cannot be undone as they are.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlanOptions {
+    /// Undo later changes that overlap too.
+    pub with_dependents: bool,
+    /// Leave out hunks that cannot be undone.
+    pub is_partial: bool,
+    /// Leave out hunks that are undone already.
+    pub skips_undone: bool,
+    /// Leave out hunks that the user wants to keep.
+    pub skips_kept: bool,
+}
+
+/// A file, or a part of it, that cannot be undone.
+pub struct Rejection {
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Why something cannot be undone.
+pub enum Cause {
+    /// A hunk cannot be undone.
+    Hunk(Rejected),
+    /// The file is outside the root.
+    Outside,
+    /// The file cannot be used.
+    File(String),
+}
+
+/// A change that does not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoChange(pub u64);
+
+/// Undoes changes in the files of one root.
+pub struct Undoer<'a> {
+    /// What was recorded.
+    pub reader: &'a Reader,
+    /// The files. It records what it changes.
+    pub store: &'a LocalStore,
+    /// The root of the store. Files elsewhere are rejected.
+    pub root: &'a Path,
+    /// Who undoes: a name and a version.
+    pub client: (String, String),
+}
+
+/// What to write to one file.
+pub struct FilePlan {
+    target: Target,
+    before: Option<Vec<u8>>,
+    plan: Plan,
+    /// The name that it had before moves that are undone.
+    move_to: Option<PathBuf>,
+    /// Whether it is a symbolic link, whose content is its target.
+    is_link: bool,
+    /// The metadata that it had when it was removed.
+    removed: Option<RecordedMetadata>,
+}
+
+/// Returns the undo of each change that is undone, at least in part.
+pub fn undone(changes: &[Change]) -> HashMap<u64, u64> {
+    let mut undone = HashMap::new();
+    // Newest first, so that it is known whether an undo is undone itself.
+    for change in changes.iter().rev() {
+        if change.kind == Kind::Undo && !undone.contains_key(&change.id) {
+            undone.extend(change.undoes.iter().map(|hunk| (hunk.change, change.id)));
+        }
+    }
+    undone
+}
+
+/// Returns the changes to undo, by file.
+pub fn select(
+    reader: &Reader,
+    what: &Selection,
+) -> Result<std::result::Result<Vec<Target>, NoChange>> {
+    let all = reader.changes(&Filter::default())?;
+    let can_be_undone = |change: &&Change| {
+        let is_made = matches!(change.state, State::Done | State::Uncertain);
+        let is_own = !matches!(change.kind, Kind::Foreign | Kind::Undo);
+        // A move is named by the record of the old name.
+        let is_new_name = change.moved.is_some() && change.digests[0].is_none();
+        is_made && is_own && !is_new_name
+    };
+    let mut candidates = all.iter().filter(can_be_undone);
+    let mut named: Vec<u64> = Vec::new();
+    let changes: Vec<&Change> = match what {
+        Selection::Changes(ids) => {
+            named.extend(ids);
+            Vec::new()
+        }
+        Selection::Hunks(ids) => {
+            named.extend(ids.iter().map(|id| id.change));
+            Vec::new()
+        }
+        Selection::Session(name) => {
+            let is_of =
+                |change: &&Change| change.session.as_ref().is_some_and(|own| own.name == *name);
+            candidates.filter(is_of).collect()
+        }
+        Selection::File(path) => candidates.filter(|change| change.path == *path).collect(),
+        Selection::Last(below) => {
+            let undone = undone(&all);
+            let is_wanted = |change: &&Change| {
+                change.path.starts_with(below) && !undone.contains_key(&change.id)
+            };
+            candidates.rfind(is_wanted).into_iter().collect()
+        }
+    };
+    // By the names that the files have now.
+    let mut files: BTreeMap<PathBuf, Vec<Change>> = BTreeMap::new();
+    let mut add = |change: &Change| -> Result<()> {
+        let path = reader.current_path(change)?;
+        // A move is named by the record of the old name.
+        let is_new_name = change.moved.is_some() && change.digests[0].is_none();
+        let other = if is_new_name { reader.other_name(change)? } else { None };
+        let change = other.unwrap_or_else(|| change.clone());
+        let of_file = files.entry(path).or_default();
+        if !of_file.iter().any(|known| known.id == change.id) {
+            of_file.push(change);
+        }
+        Ok(())
+    };
+    for change in changes {
+        add(change)?;
+    }
+    named.sort_unstable();
+    named.dedup();
+    for id in named {
+        let Ok(found) = all.binary_search_by_key(&id, |change| change.id) else {
+            return Ok(Err(NoChange(id)));
+        };
+        add(&all[found])?;
+    }
+    let hunks = match what {
+        Selection::Hunks(ids) => Some(ids.clone()),
+        _ => None,
+    };
+    let target = |(path, changes)| Target { path, changes, hunks: hunks.clone() };
+    Ok(Ok(files.into_iter().map(target).collect()))
+}
+
+impl Target {
+    /// Returns how many changes it has.
+    pub fn n_changes(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Undoes only one hunk of each change, counted from 0.
+    pub fn keep_hunk(&mut self, hunk: u32) {
+        let id = |change: &Change| HunkId { change: change.id, hunk };
+        self.hunks = Some(self.changes.iter().map(id).collect());
+    }
+
+    /// Returns the hunks of a change that are to be undone.
+    fn hunks_of(&self, change: u64, steps: &[undo::Step]) -> Vec<HunkId> {
+        if let Some(hunks) = &self.hunks {
+            return hunks.iter().filter(|hunk| hunk.change == change).copied().collect();
+        }
+        let step = steps.iter().find(|step| step.id == change);
+        let all = step.map(undo::Step::hunk_ids).unwrap_or_default();
+        // A change without content has no hunks; asking for one says why.
+        if all.is_empty() { vec![HunkId { change, hunk: 0 }] } else { all }
+    }
+}
+
+impl Undoer<'_> {
+    /// Plans one file.
+    pub fn plan(
+        &self,
+        target: Target,
+        options: PlanOptions,
+    ) -> Result<(Option<FilePlan>, Vec<Rejection>)> {
+        let path = target.path.clone();
+        let file = |cause| (None, vec![Rejection { path: path.clone(), cause }]);
+        if !path.starts_with(self.root) {
+            return Ok(file(Cause::Outside));
+        }
+        let lineage = self.reader.lineage(&path)?;
+        let is_content = |change: &&Change| change.state == State::Done && change.moved.is_none();
+        let is_link = lineage.iter().rev().find(is_content).is_some_and(Change::is_of_link);
+        let before = match is_link {
+            true => read_link(self.store, &path),
+            false => read(self.store, &path),
+        };
+        let before = match before {
+            Ok(before) => before,
+            Err(cause) => return Ok(file(Cause::File(cause))),
+        };
+        let steps = self.reader.steps(&path, before.as_deref())?;
+        let changes = target.changes.iter().filter(|change| change.moved.is_none());
+        let mut hunks: Vec<HunkId> =
+            changes.flat_map(|change| target.hunks_of(change.id, &steps)).collect();
+        if options.skips_kept {
+            let kept = self.reader.kept()?;
+            hunks.retain(|hunk| !kept.contains(hunk));
+        }
+        let mut rejected = Vec::new();
+        let moves = match before.is_some() {
+            true => self.moves(&target, options)?,
+            false => Ok(Vec::new()),
+        };
+        let moves = match moves {
+            Ok(moves) => moves,
+            Err(cause) if options.is_partial => {
+                rejected.push(Rejection { path: path.clone(), cause });
+                Vec::new()
+            }
+            Err(cause) => return Ok(file(cause)),
+        };
+        loop {
+            match undo::plan(&steps, before.as_deref(), &hunks, options.with_dependents) {
+                Ok(mut plan) => {
+                    let is_any = !hunks.is_empty() || !moves.is_empty();
+                    let is_other = |change: &Change| {
+                        change.is_of_link() != is_link
+                            && plan.undone.iter().any(|id| id.change == change.id)
+                    };
+                    if lineage.iter().any(is_other) {
+                        let cause = "it was a symbolic link and a file by turns";
+                        return Ok(file(Cause::File(cause.into())));
+                    }
+                    let mut move_to = None;
+                    if plan.content.is_some() {
+                        move_to = moves.last().map(|(_, old)| old.clone());
+                        let id = |(change, _): &(u64, _)| HunkId { change: *change, hunk: MOVE };
+                        plan.undone.extend(moves.iter().map(id));
+                    }
+                    let removed = match before {
+                        None => self.metadata_of_removed(&lineage)?,
+                        Some(_) => None,
+                    };
+                    let plan = FilePlan { target, before, plan, move_to, is_link, removed };
+                    return Ok((is_any.then_some(plan), rejected));
+                }
+                Err(found) => {
+                    hunks.retain(|hunk| !found.iter().any(|rejected| rejected.hunk == *hunk));
+                    let is_skipped = |rejected: &Rejected| {
+                        let is_undone = matches!(rejected.reason, Reason::AlreadyUndone { .. });
+                        options.skips_undone && is_undone
+                    };
+                    let found: Vec<_> =
+                        found.into_iter().filter(|rejected| !is_skipped(rejected)).collect();
+                    let is_rejected = !found.is_empty() && !options.is_partial;
+                    let reject =
+                        |found| Rejection { path: path.clone(), cause: Cause::Hunk(found) };
+                    rejected.extend(found.into_iter().map(reject));
+                    if is_rejected || (hunks.is_empty() && moves.is_empty()) {
+                        return Ok((None, rejected));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the moves of a file that are undone, newest first, each with the old name.
+    fn moves(
+        &self,
+        target: &Target,
+        options: PlanOptions,
+    ) -> Result<std::result::Result<Vec<(u64, PathBuf)>, Cause>> {
+        let mut wanted: Vec<&Change> =
+            target.changes.iter().filter(|change| change.moved.is_some()).collect();
+        if wanted.is_empty() {
+            return Ok(Ok(Vec::new()));
+        }
+        wanted.sort_by_key(|change| std::cmp::Reverse(change.id));
+        let undone = undone(&self.reader.lineage(&target.path)?);
+        let (mut name, mut moves) = (target.path.as_path(), Vec::new());
+        for change in wanted {
+            let Some([old, new]) = change.moved_names() else { continue };
+            match undone.get(&change.id) {
+                Some(_) if options.skips_undone => continue,
+                Some(by) => {
+                    let id = change.id;
+                    let cause = format!("change {by} has undone the move of change {id} already");
+                    return Ok(Err(Cause::File(cause)));
+                }
+                None if new != name => {
+                    let cause = format!("it was moved again since change {}", change.id);
+                    return Ok(Err(Cause::File(cause)));
+                }
+                None => {}
+            }
+            name = old;
+            moves.push((change.id, old.to_path_buf()));
+        }
+        Ok(Ok(moves))
+    }
+
+    /// Writes several files together: all or none. If parts are permitted, files that fail are
+    /// tried in smaller batches, and those that fail alone are left out.
+    pub fn write_all<'b>(&self, files: &'b [FilePlan], is_partial: bool) -> WrittenFiles<'b> {
+        let mut all = WrittenFiles::default();
+        let mut batches = vec![files];
+        while let Some(batch) = batches.pop() {
+            match self.write_together(batch) {
+                Ok(()) => all.written.extend(batch),
+                Err(_) if is_partial && batch.len() > 1 => {
+                    let (first, second) = batch.split_at(batch.len() / 2);
+                    batches.extend([second, first]);
+                }
+                Err(errors) => all.failed.extend(errors),
+            }
+        }
+        all
+    }
+
+    /// Writes a file and records the undo. An error says why the file was not written.
+    pub fn write(&self, file: &FilePlan) -> std::result::Result<(), String> {
+        let written = self.write_together(std::slice::from_ref(file));
+        written.map_err(|errors| errors.into_iter().map(|(_, cause)| cause).collect())
+    }
+
+    fn write_together(
+        &self,
+        files: &[FilePlan],
+    ) -> std::result::Result<(), Vec<(PathBuf, String)>> {
+        let origin = Arc::new(Origin { client: Some(self.client.clone()), ..Origin::default() });
+        let context = Context { origin, ..Context::default() };
+        let undoes: Vec<Vec<(u64, u32)>> = files
+            .iter()
+            .map(|file| file.plan.undone.iter().map(|id| (id.change, id.hunk)).collect())
+            .collect();
+        let paths: Vec<(AbsPath, Option<AbsPath>)> =
+            files.iter().map(|file| (abs(file.path()), file.move_to.as_deref().map(abs))).collect();
+        let steps = files.iter().zip(&paths).zip(&undoes).map(|((file, (path, to)), undoes)| {
+            let [before, after] = file.contents();
+            let (move_to, metadata) = (to.as_ref(), file.removed.as_ref());
+            FileStep { path, before, after, move_to, is_link: file.is_link, metadata, undoes }
+        });
+        let steps: Vec<FileStep<'_>> =
+            steps.filter(|step| step.before.is_some() || step.after.is_some()).collect();
+        let reasons = |errors: Vec<StepError>| -> Vec<(PathBuf, String)> {
+            let reason = |error: StepError| {
+                let path = steps[error.step].path.as_path().to_path_buf();
+                match error.cause {
+                    WriteError::Failed(error) => (path, error.to_string()),
+                    WriteError::Conflict | WriteError::Restart(_) => (path, CHANGED.to_string()),
+                }
+            };
+            errors.into_iter().map(reason).collect()
+        };
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let transaction = self.store.transaction(&steps, &context).map_err(reasons)?;
+        transaction.commit().map(drop).map_err(reasons)
+    }
+
+    /// Returns the metadata that a file had which does not exist now.
+    fn metadata_of_removed(&self, lineage: &[Change]) -> Result<Option<RecordedMetadata>> {
+        let is_removal = |change: &&Change| {
+            change.state == State::Done && change.moved.is_none() && change.digests[1].is_none()
+        };
+        match lineage.iter().rev().find(is_removal) {
+            Some(removal) => self.reader.metadata(removal.id),
+            None => Ok(None),
+        }
+    }
+}
+
+/// What was written of several files.
+#[derive(Default)]
+pub struct WrittenFiles<'a> {
+    /// The files that were written.
+    pub written: Vec<&'a FilePlan>,
+    /// The others, each with the reason.
+    pub failed: Vec<(PathBuf, String)>,
+}
+
+impl FilePlan {
+    /// Returns the file.
+    pub fn path(&self) -> &Path {
+        &self.target.path
+    }
+
+    /// Returns the content before and after; `None` where the file does not exist.
+    pub fn contents(&self) -> [Option<&[u8]>; 2] {
+        [self.before.as_deref(), self.plan.content.as_deref()]
+    }
+
+    /// Returns the name to which it is moved back.
+    pub fn move_to(&self) -> Option<&Path> {
+        self.move_to.as_deref()
+    }
+
+    /// Returns the hunks that it undoes.
+    pub fn undone(&self) -> &[HunkId] {
+        &self.plan.undone
+    }
+}
+
+const CHANGED: &str = "the file changed meanwhile; try again";
+
+const LEADS_ELSEWHERE: &str = "a link now leads elsewhere";
+
+/// Returns a recorded path, which is absolute.
+fn abs(path: &Path) -> AbsPath {
+    AbsPath::of(path.to_path_buf(), path.display().to_string())
+}
+
+/// Returns the target of a symbolic link.
+fn read_link(store: &LocalStore, path: &Path) -> std::result::Result<Option<Vec<u8>>, String> {
+    let found = store.probe_link(&abs(path), &Context::default());
+    let found = found.map_err(|error| error.to_string())?;
+    if found.real_path != path {
+        return Err(LEADS_ELSEWHERE.into());
+    }
+    match found.kind {
+        None => Ok(None),
+        Some(FileKind::Symlink) => {
+            let target = std::fs::read_link(path).map_err(|error| error.to_string())?;
+            Ok(Some(target.into_os_string().into_vec()))
+        }
+        Some(_) => Err("there is no symbolic link any more".into()),
+    }
+}
+
+/// Reads a file, which must still be where it was: no directory of its path may be a link now.
+pub fn read(store: &LocalStore, path: &Path) -> std::result::Result<Option<Vec<u8>>, String> {
+    let (context, name) = (Context::default(), abs(path));
+    if store.real_path(&name, &context).is_some_and(|real| real != path) {
+        return Err(LEADS_ELSEWHERE.into());
+    }
+    match store.open(&name, &context) {
+        Ok(bytes) => {
+            let mut content = vec![0; bytes.size() as usize];
+            let mut n_read = 0;
+            while n_read < content.len() {
+                match bytes.read_at(&mut content[n_read..], n_read as u64) {
+                    Ok(0) => break,
+                    Ok(n) => n_read += n,
+                    Err(error) => return Err(error.to_string()),
+                }
+            }
+            content.truncate(n_read);
+            bytes.check_unchanged().map_err(|error| error.to_string())?;
+            Ok(Some(content))
+        }
+        Err(recto_store::Error::FileNotFound { .. }) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,197 @@
+//! `undo_apply`: undoes one recorded change of the session and keeps later ones.
+
+use std::sync::Arc;
+
+use recto_store::path::AbsPath;
+use recto_store::record::Origin;
+use recto_store::{Context, Hold, Note, RemovedContent, WriteError, WriteStore};
+use recto_text::diff::{OldSide, Texts, unified};
+use recto_text::edits::Edits;
+use recto_text::quote::Escaped;
+use recto_text::{Digest, Document, Size};
+use serde_json::{Value, json};
+
+use super::edit::DRY_RUN;
+use super::report::{diff_bounds_beside, diff_notes, list};
+use super::{Answer, Arguments, Env, FileChange, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
+use crate::budget::shortened;
+use crate::error::{Error, Result};
+use crate::recorded::{Obstacle, SessionChanges, UndoPlan};
+
+pub static TOOL: Tool = Tool {
+    name: "undo_apply",
+    title: "Undo change",
+    toolset: Toolset::Undo,
+    description: "Undo one recorded change of this session. Later changes are kept; the call is \
+        rejected if one overlaps. An undo is recorded and can be undone.",
+    params: &[
+        Param::required("change", ParamKind::Integer { minimum: Some(1) }, "From undo_list"),
+        Param::optional(
+            "with_dependents",
+            ParamKind::Boolean,
+            "Also undo later changes of this session that overlap",
+        ),
+        DRY_RUN,
+    ],
+    output,
+    run: Run::Changes(run),
+};
+
+/// The bytes shown of a path.
+const MAX_PATH: usize = 256;
+
+/// Returns the recorded changes of the session.
+pub fn session_changes<'a, S: ?Sized>(env: &Env<'a, S>) -> Result<Box<dyn SessionChanges + 'a>> {
+    let none = |cause: &str| Error::NoChanges { cause: cause.into() };
+    let changes = env.changes.ok_or_else(|| none("changes are not recorded here"))?;
+    let own = changes.of_session(&env.context.origin.session);
+    own.ok_or_else(|| none("this call does not belong to a known session"))
+}
+
+fn cannot_undo(change: u64, obstacle: Obstacle) -> Error {
+    let Obstacle { cause, can_undo_dependents } = obstacle;
+    Error::CannotUndo { change, cause, can_undo_dependents }
+}
+
+fn run(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Answer> {
+    let change = arguments.integer("change").unwrap_or_default().unsigned_abs();
+    let with_dependents = arguments.boolean("with_dependents");
+    let is_dry_run = arguments.boolean(DRY_RUN.name);
+    let changes = session_changes(env)?;
+    let rejected = |obstacle| cannot_undo(change, obstacle);
+    let path = changes.path(change).map_err(rejected)?;
+    let path = AbsPath::of(path.clone(), path.display().to_string());
+    if env.store.real_path(&path, env.context).is_some_and(|real| real != path.as_path()) {
+        return Err(rejected(Obstacle::new("a link now leads elsewhere")));
+    }
+    let before = read(env.store, &path, env.context)?;
+    let plan = changes.plan(change, before.as_deref(), with_dependents).map_err(rejected)?;
+    if !is_dry_run {
+        write(env, &path, before.as_deref(), &plan, change)?;
+    }
+    Ok(report(env, &path, before, plan, is_dry_run))
+}
+
+/// Returns the content of a file as a change would find it: in an editor's buffer, or on disk.
+fn read(store: &dyn WriteStore, path: &AbsPath, context: &Context) -> Result<Option<Vec<u8>>> {
+    if !store.is_file(path, context).unwrap_or(false) {
+        return Ok(None);
+    }
+    match store.hold(path, context)? {
+        Hold::Vacant(_) => Ok(None),
+        Hold::File(file) => match file.whole() {
+            Ok(file) => Ok(Some(file.content().bytes().to_vec())),
+            Err(WriteError::Failed(error)) => Err(error.into()),
+            Err(WriteError::Conflict | WriteError::Restart(_)) => Err(Error::OutcomeUnknown),
+        },
+    }
+}
+
+/// Writes a file, if it still has the content for which the undo was planned.
+fn write(
+    env: &WriteEnv<'_>,
+    path: &AbsPath,
+    before: Option<&[u8]>,
+    plan: &UndoPlan,
+    change: u64,
+) -> Result<()> {
+    let origin = Origin { undoes: plan.undoes.clone(), ..(*env.context.origin).clone() };
+    let context = Context { origin: Arc::new(origin), ..env.context.clone() };
+    let changed = || cannot_undo(change, Obstacle::new("the file changed meanwhile; try again"));
+    let failed = |error: WriteError<'_>| match error {
+        WriteError::Failed(error) => error.into(),
+        WriteError::Conflict | WriteError::Restart(_) => changed(),
+    };
+    match (before, &plan.content) {
+        (None, None) => {}
+        (None, Some(content)) => {
+            if plan.was_executable {
+                env.context.notes.add(Note::NotExecutable);
+            }
+            let slot = env.store.hold_new(path, &context)?;
+            match Document::parse(content.clone()) {
+                Ok(text) => slot.create_text(&text).map_err(failed)?,
+                Err(bytes) => slot.create_bytes(&bytes).map_err(failed)?,
+            };
+        }
+        (Some(before), Some(content)) => {
+            let Hold::File(file) = env.store.hold(path, &context)? else { return Err(changed()) };
+            let file = file.whole().map_err(failed)?;
+            if file.content().bytes() != before {
+                return Err(changed());
+            }
+            file.replace_bytes(content).map_err(failed)?;
+        }
+        (Some(before), None) => {
+            let removal = env.store.hold_to_remove(path, &context)?;
+            if !matches!(removal.content(), RemovedContent::Bytes(now) if now == before) {
+                return Err(changed());
+            }
+            removal.remove().map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+fn report(
+    env: &WriteEnv<'_>,
+    path: &AbsPath,
+    before: Option<Vec<u8>>,
+    plan: UndoPlan,
+    is_dry_run: bool,
+) -> Answer {
+    let mut undone: Vec<Value> = plan.undoes.iter().map(|(change, _)| (*change).into()).collect();
+    undone.dedup();
+    let is_new = before.is_none();
+    let digest = plan.content.as_deref().map(Digest::of);
+    let parse = |bytes: Option<Vec<u8>>| Document::parse(bytes?).ok().map(Arc::new);
+    let (before, after) = (parse(before), parse(plan.content));
+    let text = |document: &Option<Arc<Document>>| {
+        document.as_ref().map(|document| document.text_with_bom().to_string()).unwrap_or_default()
+    };
+    let (old, new) = (text(&before), text(&after));
+    let old_side = if is_new { OldSide::Nothing } else { OldSide::File };
+    let edits = Edits::whole(&old, &new);
+    let bounds = diff_bounds_beside(env.delivery, undone.len());
+    let diff = unified(path.file_name(), old_side, &Texts::whole(&old, &new, &edits), bounds);
+    let shown_path = shortened(path.to_string(), Size { bytes: MAX_PATH, json: MAX_PATH });
+    let done = if is_dry_run { "dry run, not undone" } else { "undone" };
+    let mut notes = vec![format!("{done}: {}", Escaped(&shown_path))];
+    notes.extend(diff_notes(&diff));
+    match digest {
+        Some(digest) => notes.push(format!("hash {digest}")),
+        None => notes.push("the file does not exist".into()),
+    }
+    let mut structured = json!({"path": shown_path});
+    list(&mut structured, "undone", undone, env.delivery);
+    structured["diff"] = diff.text.as_str().into();
+    structured["hash"] = digest.map(|digest| digest.to_string()).into();
+    let flags = [("diff_shortened", diff.is_shortened), ("dry_run", is_dry_run)];
+    for (name, _) in flags.into_iter().filter(|(_, is_set)| *is_set) {
+        structured[name] = true.into();
+    }
+    let answer = Answer::new(notes.join(", "), structured).with_content(diff.text);
+    if is_dry_run {
+        return answer;
+    }
+    let path = path.as_path().to_path_buf();
+    let seen = digest.map(|digest| (path.clone(), digest)).into_iter().collect();
+    let change = FileChange { path, moved_from: None, before, after };
+    Answer { seen, ..answer }.with_change(Some(change))
+}
+
+fn output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "undone": {"type": "array"},
+            "undone_omitted": {"type": "integer"},
+            "diff": {"type": "string"},
+            "diff_shortened": {"type": "boolean"},
+            "dry_run": {"type": "boolean"},
+            "hash": {"type": ["string", "null"]},
+        },
+        "required": ["path", "undone", "diff", "hash"],
+    })
+}

@@ -1,0 +1,385 @@
+//! What was recorded below a directory, by session and file, and what the user decided about it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use recto_journal::undo::HunkId;
+use recto_journal::{Change, Filter, Kind, Reader, State, StateDir};
+use recto_store::LocalStore;
+
+use super::view::{FileCounts, FileView};
+
+/// The time to count the parts of files, for a filter. Files that are not counted pass it.
+const COUNT_TIME: Duration = Duration::from_secs(2);
+
+/// The time to search the text of changes.
+const SEARCH_TIME: Duration = Duration::from_secs(2);
+
+/// How many shown files are checked for changes by other programs.
+const MAX_SHOWN_FILES: usize = 8;
+
+/// What is reviewed.
+pub struct Model {
+    /// The directory.
+    pub root: PathBuf,
+    /// Its files.
+    pub store: LocalStore,
+    /// The sessions with changes below the directory, the one with the newest change first.
+    pub sessions: Vec<ReviewedSession>,
+    /// The sessions whose process is running.
+    pub live: HashSet<String>,
+    /// The number of changes elsewhere.
+    pub n_elsewhere: usize,
+    /// Hunks that the user wants to keep.
+    pub kept: HashSet<HunkId>,
+    dir: StateDir,
+    reader: Option<Reader>,
+    changes: HashMap<u64, Change>,
+    /// The newest change of each file.
+    newest: HashMap<PathBuf, u64>,
+    version: Option<i64>,
+    /// Grows with each change of `kept`.
+    n_decisions: u64,
+    counts: HashMap<(String, PathBuf), (Stamp, FileCounts)>,
+    /// The files that were shown last.
+    shown: Vec<(PathBuf, Option<FileStatus>)>,
+}
+
+/// The size and the time of the last change of a file.
+type FileStatus = (u64, std::time::SystemTime);
+
+/// A session.
+pub struct ReviewedSession {
+    /// Its name.
+    pub name: String,
+    /// The client's name and version.
+    pub client: String,
+    /// When its first change was made, in milliseconds since 1970.
+    pub start: i64,
+    /// When its last one was.
+    pub last: i64,
+    /// The files that it changed, by path.
+    pub files: Vec<ReviewedFile>,
+    /// The number of changes.
+    pub n_changes: usize,
+}
+
+/// A file that a session changed.
+pub struct ReviewedFile {
+    /// The path.
+    pub path: PathBuf,
+    /// The changes, oldest first.
+    pub changes: Vec<u64>,
+}
+
+/// Identifies the state that counts were computed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    newest: u64,
+    n_decisions: u64,
+    status: Option<FileStatus>,
+}
+
+/// Which files to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileFilter {
+    /// Only files whose path or changed text contains this.
+    pub text: String,
+    /// Only files in this state.
+    pub state: String,
+}
+
+impl Model {
+    /// Reads what was recorded below a directory.
+    pub fn new(root: PathBuf, dir: StateDir, store: LocalStore) -> Model {
+        Model {
+            root,
+            store,
+            dir,
+            reader: None,
+            sessions: Vec::new(),
+            live: HashSet::new(),
+            n_elsewhere: 0,
+            kept: HashSet::new(),
+            changes: HashMap::new(),
+            newest: HashMap::new(),
+            version: None,
+            n_decisions: 0,
+            counts: HashMap::new(),
+            shown: Vec::new(),
+        }
+    }
+
+    /// Reads what was recorded since. Returns whether anything was.
+    pub fn refresh(&mut self) -> Result<bool, String> {
+        let failed = |error: recto_journal::Error| error.to_string();
+        if self.reader.is_none() {
+            self.reader = Reader::open(&self.dir).map_err(failed)?;
+        }
+        let Some(reader) = &self.reader else { return Ok(false) };
+        let live = self.dir.live_sessions();
+        let is_changed = self.live != live;
+        self.live = live;
+        let version = reader.version().map_err(failed)?;
+        if self.version == Some(version) {
+            return Ok(is_changed);
+        }
+        let all = reader.changes(&Filter::default()).map_err(failed)?;
+        let kept = reader.kept().map_err(failed)?;
+        if self.kept != kept {
+            (self.kept, self.n_decisions) = (kept, self.n_decisions + 1);
+        }
+        self.version = Some(version);
+        self.index(all);
+        Ok(true)
+    }
+
+    fn index(&mut self, all: Vec<Change>) {
+        self.changes.clear();
+        self.newest.clear();
+        self.n_elsewhere = 0;
+        let mut sessions: HashMap<String, (ReviewedSession, BTreeMap<PathBuf, Vec<u64>>)> =
+            HashMap::new();
+        let moves = Moves::of(&all);
+        for change in all {
+            // A move has a record for each name; the file is listed under the one it has now.
+            let path = moves.current_path(&change);
+            if !path.starts_with(&self.root) {
+                self.n_elsewhere += 1;
+                continue;
+            }
+            self.newest.insert(path.clone(), change.id);
+            let is_made = matches!(change.state, State::Done | State::Uncertain);
+            let is_new_name = change.moved.is_some() && change.digests[0].is_none();
+            let is_own = !matches!(change.kind, Kind::Foreign | Kind::Undo) && !is_new_name;
+            if let Some(session) = change.session.as_ref().filter(|_| is_made && is_own) {
+                let new = || {
+                    let client = format!("{} {}", session.client, session.version);
+                    let session = ReviewedSession {
+                        name: session.name.clone(),
+                        client: client.trim().to_string(),
+                        start: change.time,
+                        last: change.time,
+                        files: Vec::new(),
+                        n_changes: 0,
+                    };
+                    (session, BTreeMap::new())
+                };
+                let (found, files) = sessions.entry(session.name.clone()).or_insert_with(new);
+                found.n_changes += 1;
+                found.last = found.last.max(change.time);
+                files.entry(path).or_default().push(change.id);
+            }
+            self.changes.insert(change.id, change);
+        }
+        let listed = |(mut session, files): (ReviewedSession, BTreeMap<PathBuf, Vec<u64>>)| {
+            let file = |(path, changes)| ReviewedFile { path, changes };
+            session.files = files.into_iter().map(file).collect();
+            session
+        };
+        self.sessions = sessions.into_values().map(listed).collect();
+        self.sessions.sort_by_key(|session| {
+            let newest = session.files.iter().filter_map(|file| file.changes.last()).max();
+            std::cmp::Reverse(newest.copied())
+        });
+    }
+
+    /// Returns the journal.
+    pub fn reader(&self) -> Result<&Reader, String> {
+        self.reader.as_ref().ok_or_else(|| "no changes are recorded".into())
+    }
+
+    /// Returns a session by its name.
+    pub fn session(&self, name: &str) -> Option<&ReviewedSession> {
+        self.sessions.iter().find(|session| session.name == name)
+    }
+
+    /// Returns a change.
+    pub fn change(&self, id: u64) -> Option<&Change> {
+        self.changes.get(&id)
+    }
+
+    /// Returns the id of the newest change below the directory.
+    pub fn last_id(&self) -> u64 {
+        self.newest.values().copied().max().unwrap_or_default()
+    }
+
+    /// Returns the changes below the directory after one.
+    pub fn changes_since(&self, last: u64) -> impl Iterator<Item = &Change> {
+        self.changes.values().filter(move |change| change.id > last)
+    }
+
+    /// Reads a file of a session.
+    pub fn view(&self, file: &ReviewedFile) -> Result<FileView, String> {
+        let own: HashSet<u64> = file.changes.iter().copied().collect();
+        FileView::load(self.reader()?, &self.store, &file.path, &own, &self.kept)
+    }
+
+    /// Remembers that a file is shown.
+    pub fn watch(&mut self, path: &Path) {
+        self.shown.retain(|(shown, _)| shown != path);
+        self.shown.insert(0, (path.to_path_buf(), status(path)));
+        self.shown.truncate(MAX_SHOWN_FILES);
+    }
+
+    /// Returns whether another program has changed a shown file since the last call.
+    pub fn files_changed(&mut self) -> bool {
+        let mut is_changed = false;
+        for (path, known) in &mut self.shown {
+            let now = status(path);
+            is_changed |= now != *known;
+            *known = now;
+        }
+        is_changed
+    }
+
+    /// Marks hunks, or removes their marks.
+    pub fn keep(&mut self, hunks: &[HunkId], is_kept: bool) -> Result<(), String> {
+        let reader = self.reader.as_mut().ok_or("no changes are recorded")?;
+        reader.keep(hunks, is_kept).map_err(|error| error.to_string())?;
+        // This connection does not notice its own changes.
+        self.version = None;
+        self.refresh().map(drop)
+    }
+
+    /// Returns the path of a file below the directory, to show it.
+    pub fn shown<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.root).unwrap_or(path)
+    }
+
+    /// Returns the numbers of a file. They are computed again only if something changed.
+    pub fn counts(&mut self, session: &str, path: &Path) -> FileCounts {
+        let stamp = Stamp {
+            newest: self.newest.get(path).copied().unwrap_or_default(),
+            n_decisions: self.n_decisions,
+            status: status(path),
+        };
+        let key = (session.to_string(), path.to_path_buf());
+        if let Some((of, counts)) = self.counts.get(&key)
+            && *of == stamp
+        {
+            return *counts;
+        }
+        let files = self.session(session).map(|session| session.files.as_slice());
+        let file = files.unwrap_or_default().iter().find(|file| file.path == path);
+        let view = file.and_then(|file| self.view(file).ok());
+        let counts = view.map(|view| view.counts()).unwrap_or_default();
+        self.counts.insert(key, (stamp, counts));
+        counts
+    }
+
+    /// Returns the indices of the files of a session that pass a filter.
+    pub fn listed(&mut self, name: &str, filter: &FileFilter) -> Vec<usize> {
+        let Some(session) = self.session(name) else { return Vec::new() };
+        let mut listed: Vec<usize> = (0..session.files.len()).collect();
+        if !filter.text.is_empty() {
+            let wanted = filter.text.to_lowercase();
+            let end = Instant::now() + SEARCH_TIME;
+            listed.retain(|index| {
+                let file = &session.files[*index];
+                let path = self.shown(&file.path).to_string_lossy().to_lowercase();
+                path.contains(&wanted) || (Instant::now() < end && self.contains(file, &wanted))
+            });
+        }
+        if !filter.state.is_empty() {
+            let paths: Vec<PathBuf> =
+                listed.iter().map(|index| session.files[*index].path.clone()).collect();
+            let end = Instant::now() + COUNT_TIME;
+            let mut is_listed = paths.iter().map(|path| {
+                let is_late = Instant::now() > end;
+                is_late || self.counts(name, path).is_in(&filter.state)
+            });
+            listed.retain(|_| is_listed.next().unwrap_or(true));
+        }
+        listed
+    }
+
+    /// Returns the file after one in the list, or before it, with its session and its place there.
+    pub fn next_file(
+        &mut self,
+        session: &str,
+        path: &Path,
+        is_backwards: bool,
+        filter: &FileFilter,
+    ) -> Option<(String, usize, PathBuf)> {
+        let at = self.sessions.iter().position(|it| it.name == session)?;
+        let listed = self.listed(session, filter);
+        let files = &self.sessions[at].files;
+        // The file itself may not pass the filter any more.
+        let n_before = listed.iter().filter(|index| *files[**index].path < *path).count();
+        let is_listed = listed.get(n_before).is_some_and(|index| files[*index].path == path);
+        let own = match is_backwards {
+            true => n_before.checked_sub(1),
+            false => Some(n_before + usize::from(is_listed)).filter(|next| *next < listed.len()),
+        };
+        if let Some(n) = own {
+            return Some((session.to_string(), n, files[listed[n]].path.clone()));
+        }
+        let others = match is_backwards {
+            true => (0..at).rev().collect::<Vec<_>>(),
+            false => (at + 1..self.sessions.len()).collect(),
+        };
+        others.into_iter().find_map(|other| {
+            let name = self.sessions[other].name.clone();
+            let listed = self.listed(&name, filter);
+            let n = if is_backwards { listed.len().checked_sub(1)? } else { 0 };
+            Some((name, n, self.sessions[other].files[*listed.get(n)?].path.clone()))
+        })
+    }
+
+    /// Returns whether the changes of a file contain a text, in lower case.
+    fn contains(&self, file: &ReviewedFile, wanted: &str) -> bool {
+        let Ok(reader) = self.reader() else { return false };
+        let has_it = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase().contains(wanted);
+        file.changes.iter().any(|id| {
+            let hunks = reader.hunks(*id).ok().flatten();
+            let hunks = hunks.iter().flat_map(|hunks| hunks.iter());
+            hunks.into_iter().any(|hunk| has_it(&hunk.inserted) || has_it(&hunk.removed))
+        })
+    }
+}
+
+/// The moves of each file away from a path, oldest first.
+struct Moves(HashMap<PathBuf, Vec<(u64, PathBuf)>>);
+
+impl Moves {
+    fn of(all: &[Change]) -> Moves {
+        let mut moves: HashMap<PathBuf, Vec<(u64, PathBuf)>> = HashMap::new();
+        for change in all {
+            if let (Some(to), State::Done, None) = (&change.moved, change.state, &change.digests[1])
+            {
+                moves.entry(change.path.clone()).or_default().push((change.id, to.clone()));
+            }
+        }
+        Moves(moves)
+    }
+
+    /// Returns the path that the file of a change has now.
+    fn current_path(&self, change: &Change) -> PathBuf {
+        let (mut path, mut since) = (&change.path, change.id);
+        while let Some((id, to)) =
+            self.0.get(path).and_then(|moves| moves.iter().find(|(id, _)| *id >= since))
+        {
+            (path, since) = (to, id + 1);
+        }
+        path.clone()
+    }
+}
+
+fn status(path: &Path) -> Option<FileStatus> {
+    let status = path.symlink_metadata().ok()?;
+    Some((status.len(), status.modified().ok()?))
+}
+
+impl FileCounts {
+    fn is_in(&self, state: &str) -> bool {
+        match state {
+            "open" => self.n_open > 0,
+            "kept" => self.n_kept > 0,
+            "undone" => self.n_undone > 0,
+            "conflict" => self.n_conflicts > 0,
+            _ => true,
+        }
+    }
+}
