@@ -66,8 +66,15 @@ impl Pattern {
 pub fn run(recto: &Path, rg: &Path, trees: &[PathBuf]) -> Result<()> {
     let largest = trees.last().ok_or("--search needs at least one --tree")?;
     println!("{}\n", machine::describe(largest)?);
-    let headings =
-        ["tree", "files", "patterns", "rows", "files with matches", "not compared", "different"];
+    let headings = [
+        "tree",
+        "files",
+        "patterns",
+        "rows",
+        "files with matches",
+        "files not compared",
+        "different",
+    ];
     let mut table = Table::of_numbers(headings);
     let mut n_different = 0;
     for (seed, tree) in trees.iter().enumerate() {
