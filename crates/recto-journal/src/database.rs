@@ -5,7 +5,7 @@
 //! processes sync at the same time. A lost outcome is found again by what is in the file. Deleted content is overwritten with zeros, and free pages are returned in small steps.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,8 +31,9 @@ const TABLES: &str = "
         -- The stored bytes of its changes.
         n_bytes INTEGER NOT NULL DEFAULT 0
     );
+    -- AUTOINCREMENT, because `moved` may name a file that was forgotten.
     CREATE TABLE files (
-        id INTEGER PRIMARY KEY,
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
         root INTEGER NOT NULL REFERENCES roots,
         path BLOB NOT NULL UNIQUE
     );
@@ -81,6 +82,7 @@ const TABLES: &str = "
     CREATE INDEX unfinished_transactions ON transactions (id) WHERE state < 2;
     CREATE INDEX changes_together ON changes (together) WHERE together IS NOT NULL;
     CREATE INDEX changes_of_file ON changes (file, id);
+    CREATE INDEX changes_moved ON changes (moved) WHERE moved IS NOT NULL;
     CREATE INDEX changes_without_outcome ON changes (file) WHERE state = 0;
     -- The content before a change, where it does not follow from the changes before it.
     CREATE TABLE contents (change INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
@@ -119,6 +121,8 @@ pub struct Database {
     pub digests: Digests,
     /// The write-ahead log. `None` on a network file system, where every commit is synced.
     pub log: Option<Arc<Log>>,
+    /// The device and inode of its file.
+    id: Option<(u64, u64)>,
 }
 
 /// The write-ahead log of an open database.
@@ -176,6 +180,7 @@ impl Database {
             found => return Err(Error::Newer { found, supported: FORMAT }),
         }
         database.read_secret()?;
+        database.id = file_id(dir);
         if mode == "WAL" {
             let log = OpenOptions::new().write(true).open(dir.log());
             let cause = |error: std::io::Error| error.to_string();
@@ -199,6 +204,12 @@ impl Database {
         Ok(database)
     }
 
+    /// Returns whether the database is still the one in the state directory. Its file may have been
+    /// removed or replaced.
+    pub fn is_current(&self, dir: &StateDir) -> bool {
+        self.id.is_some() && self.id == file_id(dir)
+    }
+
     fn configured(connection: Connection) -> Result<Database> {
         connection.busy_timeout(crate::state_dir::LOCK_WAIT)?;
         for (name, value) in [
@@ -218,7 +229,7 @@ impl Database {
             })?;
         }
         let digests = Digests::new([0; SECRET_BYTES]);
-        Ok(Database { connection, digests, log: None })
+        Ok(Database { connection, digests, log: None, id: None })
     }
 
     fn format(&self) -> Result<i64> {
@@ -246,4 +257,9 @@ impl Database {
         self.digests = Digests::new(secret.ok_or(Error::Damaged { change: 0 })?);
         Ok(())
     }
+}
+
+fn file_id(dir: &StateDir) -> Option<(u64, u64)> {
+    let status = dir.database().metadata().ok()?;
+    Some((status.dev(), status.ino()))
 }

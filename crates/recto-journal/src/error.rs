@@ -33,6 +33,9 @@ pub enum Error {
         "nothing is recorded yet: a process was killed while it created the database, and the next change creates it again"
     )]
     Unfinished,
+    /// The database was removed or replaced while it was open.
+    #[error("the journal was removed or replaced")]
+    Replaced,
     /// Another process does not release the lock.
     #[error("another process has locked the journal for more than {seconds} seconds")]
     Locked {

@@ -25,7 +25,7 @@ use rusqlite::{Transaction, TransactionBehavior, params};
 use crate::change::State;
 use crate::database::Database;
 use crate::digest::Digests;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exclude::Excluded;
 use crate::hunk::Hunks;
 use crate::keeping::Limits;
@@ -34,7 +34,7 @@ use crate::live::LiveMark;
 use crate::packed::pack;
 use crate::state_dir::{JournalLock, StateDir};
 use intent::Described;
-use transaction::Checked;
+use transaction::{Checked, RunningTransaction};
 
 /// How long after a failure to open the database the next change tries again.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
@@ -76,7 +76,7 @@ struct OpenWriter {
     /// Changes without an outcome yet.
     pending: HashMap<u64, Pending>,
     /// Transactions of this process that are not finished.
-    transactions: HashMap<u64, Vec<Job>>,
+    transactions: HashMap<u64, RunningTransaction>,
     live: Option<LiveMark>,
 }
 
@@ -157,7 +157,7 @@ impl Journal {
         {
             return Err(NotRecorded { cause: cause.clone() });
         }
-        if !matches!(writer, Writer::Open(_)) {
+        if !matches!(writer, Writer::Open(open) if open.database.is_current(&self.dir)) {
             let opened = self.dir.lock().and_then(|_lock| Database::open(&self.dir));
             *writer = match opened {
                 Ok(database) => Writer::Open(Box::new(OpenWriter {
@@ -187,6 +187,9 @@ impl Journal {
         let open = self.open(writer)?;
         let transacted = || -> Result<T> {
             let _lock: JournalLock = self.dir.lock()?;
+            if !open.database.is_current(&self.dir) {
+                return Err(Error::Replaced);
+            }
             let connection = &mut open.database.connection;
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -218,8 +221,11 @@ impl Journal {
         let hunks = (!pending.is_excluded).then(hunks);
         // If this fails, the outcome is found by what is in the file.
         let _ = self.transact(writer, |transaction| {
-            let update =
-                "UPDATE changes SET state = ?, after = ?, n_after = ?, hunks = ? WHERE id = ?";
+            // Text that the editor added to an undo belongs to nothing that it undid, so that it is an
+            // ordinary change.
+            let update = "UPDATE changes SET state = ?1, \
+                undoes = CASE WHEN after IS ?2 THEN undoes END, \
+                after = ?2, n_after = ?3, hunks = ?4 WHERE id = ?5";
             transaction.prepare_cached(update)?.execute(params![
                 State::Done as i64,
                 digests.of(after).as_bytes(),
@@ -305,8 +311,8 @@ impl Recorder for Journal {
         self.intend_transaction(transaction, &self.with_turn(origin))
     }
 
-    fn settle_all(&self, ticket: Ticket, state: TransactionState) {
-        self.settle_transaction(ticket, state);
+    fn settle_all(&self, ticket: Ticket, state: TransactionState) -> Result<(), NotRecorded> {
+        self.settle_transaction(ticket, state)
     }
 
     fn unfinished(&self) -> Vec<UnfinishedTransaction> {

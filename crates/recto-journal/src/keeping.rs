@@ -1,10 +1,11 @@
 //! How much is kept: limits, pruning, forgetting, and checking what is there.
 
+use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -30,6 +31,10 @@ const STEP: i64 = 200;
 
 /// The same, because they are too large: few, so that no more than necessary are removed.
 const SIZE_STEP: i64 = 20;
+
+/// Selects changes by whose records no transaction is recovered any more.
+const SETTLED: &str =
+    "(together IS NULL OR together NOT IN (SELECT id FROM transactions WHERE state < 2))";
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +91,7 @@ pub fn prune_step(dir: &StateDir, database: &mut Database, limits: Limits) -> Re
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut ids = ids(
         &transaction,
-        "SELECT id FROM changes WHERE time < ? ORDER BY id LIMIT ?",
+        &format!("SELECT id FROM changes WHERE time < ? AND {SETTLED} ORDER BY id LIMIT ?"),
         [oldest, STEP],
     )?;
     if ids.is_empty() {
@@ -101,15 +106,17 @@ pub fn prune_step(dir: &StateDir, database: &mut Database, limits: Limits) -> Re
             root = transaction.query_row(query, [], |row| row.get(0)).optional()?;
         }
         if let Some(root) = root {
-            let query = "SELECT changes.id FROM changes JOIN files ON files.id = file \
-                WHERE root = ? ORDER BY changes.id LIMIT ?";
-            ids = self::ids(&transaction, query, [root, SIZE_STEP])?;
+            let query = format!(
+                "SELECT changes.id FROM changes JOIN files ON files.id = file \
+                WHERE root = ? AND {SETTLED} ORDER BY changes.id LIMIT ?"
+            );
+            ids = self::ids(&transaction, &query, [root, SIZE_STEP])?;
         }
     }
     remove_changes(&transaction, &ids)?;
     transaction.commit()?;
     if !ids.is_empty() {
-        connection.query_row("PRAGMA incremental_vacuum(1000)", [], |_| Ok(())).optional()?;
+        free_pages(&database.connection, Some(1000))?;
     }
     Ok(!ids.is_empty())
 }
@@ -124,25 +131,68 @@ pub fn prune(dir: &StateDir, limits: Limits) -> Result<u64> {
     Ok(n_before - count(&database)?)
 }
 
-/// Removes all changes of a file, or of all files below a directory, so that no copy of their content
-/// is left in the database or its log. Returns the number of removed changes.
+/// Removes all changes of a file, or of all files below a directory, also those that it had under
+/// earlier names, so that no copy of their content is left in the database or its log. Returns the
+/// number of removed changes.
 pub fn forget(dir: &StateDir, path: &Path) -> Result<u64> {
     let mut database = open(dir)?;
     let _lock = dir.lock()?;
     let transaction =
         database.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let files = files_below(&transaction, path)?;
     let mut n_removed = 0;
-    for file in files {
-        n_removed += transaction.execute("DELETE FROM changes WHERE file = ?", [file])? as u64;
-        transaction.execute("DELETE FROM files WHERE id = ?", [file])?;
+    let mut forgotten = HashSet::new();
+    let mut names: Vec<(i64, i64)> =
+        files_below(&transaction, path)?.into_iter().map(|file| (file, i64::MAX)).collect();
+    while let Some((file, last)) = names.pop() {
+        if forgotten.insert((file, last)) {
+            names.extend(earlier_names(&transaction, file, last)?);
+            n_removed += forget_changes(&transaction, file, last)?;
+        }
     }
-    let unused = "DELETE FROM roots WHERE NOT EXISTS (SELECT 1 FROM files WHERE root = roots.id)";
-    transaction.execute(unused, [])?;
+    remove_unused(&transaction)?;
     transaction.commit()?;
-    database.connection.query_row("PRAGMA incremental_vacuum", [], |_| Ok(())).optional()?;
+    free_pages(&database.connection, None)?;
     empty_log(&database)?;
     Ok(n_removed)
+}
+
+/// Returns the names that a file had before it was moved to this one, each with its last change
+/// there. Only moves up to the change `last` count.
+fn earlier_names(transaction: &Transaction<'_>, file: i64, last: i64) -> Result<Vec<(i64, i64)>> {
+    let query = "SELECT moved, id FROM changes \
+        WHERE file = ? AND id <= ? AND moved IS NOT NULL AND before IS NULL";
+    let mut query = transaction.prepare_cached(query)?;
+    let names = query.query_map([file, last], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(names.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Removes the changes of a file up to `last`, and the other records of its moves.
+fn forget_changes(transaction: &Transaction<'_>, file: i64, last: i64) -> Result<u64> {
+    let moves = format!(
+        "DELETE FROM changes WHERE moved = ?1 AND {SETTLED} AND together IN (SELECT together \
+        FROM changes WHERE file = ?1 AND id <= ?2 AND moved IS NOT NULL)"
+    );
+    transaction.execute(&moves, [file, last])?;
+    let own = format!("DELETE FROM changes WHERE file = ? AND id <= ? AND {SETTLED}");
+    let n_removed = transaction.execute(&own, [file, last])? as u64;
+    // The records of an unfinished transaction are needed to recover it, without their content.
+    transaction.execute(
+        "DELETE FROM contents WHERE change IN (SELECT id FROM changes WHERE file = ? AND id <= ?)",
+        [file, last],
+    )?;
+    let rest = "UPDATE changes SET hunks = NULL WHERE file = ? AND id <= ?";
+    transaction.execute(rest, [file, last])?;
+    Ok(n_removed)
+}
+
+/// Returns free pages to the file system, at most so many.
+fn free_pages(connection: &Connection, n_pages: Option<u32>) -> Result<()> {
+    let n_pages = n_pages.map(|n| format!("({n})")).unwrap_or_default();
+    let mut vacuum = connection.prepare(&format!("PRAGMA incremental_vacuum{n_pages}"))?;
+    // Each row frees a page.
+    let mut rows = vacuum.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(())
 }
 
 /// Returns how much the journal takes.
@@ -225,14 +275,20 @@ fn remove_changes(transaction: &Transaction<'_>, ids: &[i64]) -> Result<()> {
             AND NOT EXISTS (SELECT 1 FROM changes WHERE together = transactions.id)",
         [],
     )?;
-    for (table, users) in [("files", "changes WHERE file"), ("roots", "files WHERE root")] {
-        if !ids.is_empty() {
-            let unused = format!(
-                "DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM {users} = {table}.id)"
-            );
-            transaction.execute(&unused, [])?;
-        }
+    if !ids.is_empty() {
+        remove_unused(transaction)?;
     }
+    Ok(())
+}
+
+/// Removes files and roots without changes. The other name of a moved file is still in use.
+fn remove_unused(transaction: &Transaction<'_>) -> Result<()> {
+    let files = "DELETE FROM files \
+        WHERE NOT EXISTS (SELECT 1 FROM changes WHERE file = files.id) \
+        AND id NOT IN (SELECT moved FROM changes WHERE moved IS NOT NULL)";
+    transaction.execute(files, [])?;
+    let roots = "DELETE FROM roots WHERE NOT EXISTS (SELECT 1 FROM files WHERE root = roots.id)";
+    transaction.execute(roots, [])?;
     Ok(())
 }
 

@@ -207,7 +207,8 @@ impl Worker {
     }
 
     fn database(&mut self) -> Result<&mut Database> {
-        if self.database.is_none() {
+        if !self.database.as_ref().is_some_and(|database| database.is_current(&self.dir)) {
+            self.database = None;
             let _lock = self.dir.lock()?;
             self.database = Some(Database::open(&self.dir)?);
         }

@@ -27,8 +27,10 @@ pub trait Recorder: Send + Sync {
         Err(NotRecorded { cause: "it does not record transactions".into() })
     }
 
-    /// Records what became of a transaction.
-    fn settle_all(&self, _: Ticket, _: TransactionState) {}
+    /// Records what became of a transaction. That all its changes were made survives a power failure.
+    fn settle_all(&self, _: Ticket, _: TransactionState) -> Result<(), NotRecorded> {
+        Ok(())
+    }
 
     /// Returns the transactions of killed processes that are not finished. Transactions of running
     /// processes may be among them, which have locked their directories.
@@ -107,7 +109,8 @@ pub struct UnfinishedStep {
 }
 
 /// Returns the name of the temporary file of a step of a transaction: the new content before the
-/// change, the old one after it. Leftover cleaning does not touch these files.
+/// change, the old one after it. Steps without effect do not count. Leftover cleaning does not touch
+/// these files.
 pub fn temporary_name(token: &str, step: usize) -> OsString {
     format!(".recto-tx-{token}-{step}").into()
 }
@@ -121,6 +124,14 @@ pub struct Ticket(pub u64);
 pub struct NotRecorded {
     /// The cause, for a user.
     pub cause: String,
+}
+
+impl NotRecorded {
+    /// Returns the error for changes that are not made together without a record.
+    pub fn into_error(self, path: &AbsPath) -> Error {
+        let cause = format!("the journal cannot record it: {}", self.cause);
+        Error::NotTogether { path: path.to_string(), cause }
+    }
 }
 
 /// A change that is about to be made.
@@ -347,10 +358,7 @@ impl Recording {
                 }
                 Ok(TransactionIntent(None))
             }
-            Err(NotRecorded { cause }) => {
-                let cause = format!("the journal cannot record it: {cause}");
-                Err(Error::NotTogether { path: path.to_string(), cause })
-            }
+            Err(not_recorded) => Err(not_recorded.into_error(path)),
         }
     }
 
@@ -362,9 +370,10 @@ impl Recording {
 
 impl TransactionIntent<'_> {
     /// Records what became of the transaction.
-    pub fn settle(&self, state: TransactionState) {
-        if let Some((recorder, ticket)) = self.0 {
-            recorder.settle_all(ticket, state);
+    pub fn settle(&self, state: TransactionState) -> Result<(), NotRecorded> {
+        match self.0 {
+            Some((recorder, ticket)) => recorder.settle_all(ticket, state),
+            None => Ok(()),
         }
     }
 }

@@ -24,6 +24,13 @@ pub struct FileStep<'a> {
     pub undoes: &'a [(u64, u32)],
 }
 
+impl FileStep<'_> {
+    /// Returns whether it changes anything.
+    pub fn has_effect(&self) -> bool {
+        self.is_link || self.move_to.is_some() || self.before != self.after
+    }
+}
+
 /// Why one step prevents a transaction.
 #[derive(Clone)]
 pub struct StepError {

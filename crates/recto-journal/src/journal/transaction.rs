@@ -57,6 +57,13 @@ struct LastCheck {
 /// The size and the modification time of the file.
 type Mark = (u64, i64, i64);
 
+/// A transaction of this process that is not finished.
+#[derive(Default)]
+pub struct RunningTransaction {
+    jobs: Vec<Job>,
+    is_durable: bool,
+}
+
 /// Described rows of one step.
 struct DescribedStep {
     /// The change of the content, unless there is none.
@@ -112,21 +119,28 @@ impl Journal {
             return Err(NotRecorded { cause: error.to_string() });
         }
         if let Writer::Open(open) = &mut *writer {
-            open.transactions.insert(id, jobs);
+            open.transactions.insert(id, RunningTransaction { jobs, is_durable });
             open.add_live(origin);
         }
         Ok(Ticket(id))
     }
 
-    pub(super) fn settle_transaction(&self, ticket: Ticket, state: TransactionState) {
+    pub(super) fn settle_transaction(
+        &self,
+        ticket: Ticket,
+        state: TransactionState,
+    ) -> Result<(), NotRecorded> {
         let id = ticket.0 as i64;
         let mut writer = lock(&self.writer);
-        let mut jobs = Vec::new();
+        let (mut running, mut log) = (RunningTransaction::default(), None);
         if let Writer::Open(open) = &mut *writer {
-            jobs = open.transactions.remove(&ticket.0).unwrap_or_default();
+            running = open.transactions.remove(&ticket.0).unwrap_or_default();
             if state == TransactionState::Done {
                 // This process still removes the old files.
-                open.transactions.insert(ticket.0, Vec::new());
+                open.transactions.insert(ticket.0, RunningTransaction::default());
+                // The answer says that it was made. A later change of its files must not make it look
+                // unfinished after a power failure.
+                log = open.database.log.clone().filter(|_| running.is_durable);
             }
         }
         let set = |database: &Transaction<'_>, state: i64, of_changes: Option<i64>| -> Result<()> {
@@ -137,8 +151,7 @@ impl Journal {
             }
             Ok(())
         };
-        // If this fails, the state is found by what is in the files.
-        let _ = match state {
+        let settled = match state {
             TransactionState::Intended => Ok(()),
             TransactionState::Done => {
                 self.transact(&mut writer, |database| set(database, DONE, Some(1)))
@@ -154,9 +167,14 @@ impl Journal {
             }
         };
         drop(writer);
-        if matches!(state, TransactionState::Done | TransactionState::Finished) {
-            self.later.push(jobs);
+        settled?;
+        if let Some(log) = log {
+            log.sync().map_err(|error| NotRecorded { cause: error.to_string() })?;
         }
+        if matches!(state, TransactionState::Done | TransactionState::Finished) {
+            self.later.push(running.jobs);
+        }
+        Ok(())
     }
 
     pub(super) fn unfinished_transactions(&self) -> Vec<UnfinishedTransaction> {
@@ -172,8 +190,9 @@ impl Journal {
         // What set the mark may not be committed yet.
         let Ok(_lock) = self.dir.lock() else { return Vec::new() };
         let mut found = unfinished(&open.database.connection).unwrap_or_default();
+        let has_unfinished = !found.is_empty();
+        checked.0 = Some(LastCheck { mark, at: Instant::now(), has_unfinished });
         found.retain(|transaction| !open.transactions.contains_key(&transaction.ticket.0));
-        checked.0 = Some(LastCheck { mark, at: Instant::now(), has_unfinished: !found.is_empty() });
         found
     }
 
@@ -193,7 +212,8 @@ impl Journal {
 impl DescribedStep {
     fn of(step: &RecordedStep<'_>, digests: &Digests, excluded: &Excluded) -> Option<Self> {
         let change = &step.change;
-        let is_excluded = excluded.contains(change.root, change.path);
+        let mut paths = [Some(change.path), step.moved_to].into_iter().flatten();
+        let is_excluded = paths.any(|path| excluded.contains(change.root, path));
         let ChangedBytes::Whole { before, after } = change.content else {
             let content = Some(Described::of(change, digests, is_excluded)?);
             return Some(DescribedStep { content, names: None });

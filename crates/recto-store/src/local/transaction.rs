@@ -287,7 +287,11 @@ impl<'a> Commit<'a> {
             Ok(errors) => errors,
             Err(cause) => return Err(self.roll_back(intent, cause)),
         };
-        intent.settle(TransactionState::Done);
+        if let Err(not_recorded) = intent.settle(TransactionState::Done) {
+            // Otherwise a later change of one file would make the next process undo the others.
+            let cause = failed(0, not_recorded.into_error(self.operations[0].step.path));
+            return Err(self.roll_back(intent, cause));
+        }
         let mut is_clean = true;
         let mut all_written = Vec::new();
         let Commit { store, context, dirs, operations, .. } = self;
@@ -307,7 +311,8 @@ impl<'a> Commit<'a> {
             }
         }
         if is_clean {
-            intent.settle(TransactionState::Finished);
+            // If this fails, the next process finds nothing to remove.
+            let _ = intent.settle(TransactionState::Finished);
         }
         if errors.is_empty() { Ok(all_written) } else { Err(errors) }
     }
@@ -389,7 +394,8 @@ impl<'a> Commit<'a> {
             true => TransactionState::NotDone,
             false => TransactionState::Intended,
         };
-        intent.settle(state);
+        // If this fails, the next process finds all files as they were.
+        let _ = intent.settle(state);
         remove_empty(self.store, &self.new_dir_paths);
         errors
     }
@@ -406,6 +412,7 @@ fn write_drafts<'a>(
     operations: &mut Vec<Operation<'a>>,
 ) -> Result<(), Vec<StepError>> {
     let at = |index| move |error: Error| vec![failed(index, error)];
+    let mut n_recorded = 0;
     for (index, (step, place)) in steps.iter().zip(places).enumerate() {
         let dir = dirs.add(&place.from, step.path).map_err(at(index))?;
         let to = place.to.map(|to| {
@@ -414,7 +421,9 @@ fn write_drafts<'a>(
         });
         let to = to.transpose().map_err(at(index))?;
         let Location { name, real_path, .. } = place.from;
-        let temporary = temporary_name(token, index);
+        // Recovery counts the recorded steps.
+        let temporary = temporary_name(token, n_recorded);
+        n_recorded += usize::from(step.has_effect());
         let old = place.old;
         let mut operation = Operation::new(*step, dir, name.clone(), real_path, to, old, temporary);
         let protocol = protocol(store, context, &dirs.found[dir].dir, &name, step.path);

@@ -100,7 +100,7 @@ impl<'a> Recovery<'a> {
         let recovery = Recovery { store, recorder, dirs, steps };
         // The process may have finished it before its directories were unlocked.
         let state = recorder.state(transaction.ticket)?;
-        let settle = |state| recorder.settle_all(transaction.ticket, state);
+        let settle = |state| recorder.settle_all(transaction.ticket, state).ok();
         let state = match state {
             TransactionState::Done => TransactionState::Done,
             _ => recovery.decide()?,
@@ -108,20 +108,19 @@ impl<'a> Recovery<'a> {
         match state {
             TransactionState::Done => {
                 recovery.sync()?;
-                settle(TransactionState::Done);
+                settle(TransactionState::Done)?;
                 recovery.clean()?;
-                settle(TransactionState::Finished);
+                settle(TransactionState::Finished)
             }
             TransactionState::NotDone => {
                 recovery.roll_back().ok()?;
                 recovery.sync()?;
                 recovery.clean()?;
                 remove_empty(store, &transaction.new_dirs);
-                settle(TransactionState::NotDone);
+                settle(TransactionState::NotDone)
             }
             state => settle(state),
         }
-        Some(())
     }
 
     /// Decides by the contents what is to become of the transaction. `None` if one cannot be read.

@@ -24,7 +24,8 @@ use super::disturbed::{Disturbed, When};
 /// The files before and after, by their paths; `None` where there is no file.
 type Step = (&'static str, Option<&'static str>, Option<&'static str>, Option<&'static str>);
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
+    ("a/unchanged", Some("same\n"), Some("same\n"), None),
     ("a/edited", Some("old 1\n"), Some("new 1\n"), None),
     ("b/edited", Some("old 2\n"), Some("new 2\n"), None),
     ("new/dir/created", None, Some("new 3\n"), None),
