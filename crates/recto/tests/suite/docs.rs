@@ -18,10 +18,10 @@ use recto_tools::tools::{self, Effect, Param, ParamKind, Tool};
 fn the_error_page_is_up_to_date() {
     let mut page = String::from(
         "# Errors\n\n\
-         Made from the code by a test; not edited by hand.\n\n\
-         A refused call is a result with `isError: true`. Its text is the message, then a blank line and\n\
+         Generated from the code by a test; do not edit by hand.\n\n\
+         A rejected call is a result with `isError: true`. Its text is the message, then a blank line and\n\
          the hint; `_meta.error` has the `code`. With `--errors jsonrpc` the code and message come as a\n\
-         JSON-RPC error, whose `data` has the `hint`. A refused call has changed nothing, except with -32018: then\n\
+         JSON-RPC error, whose `data` has the `hint`. A rejected call has changed nothing, except with -32018: then\n\
          the change was made, or may have been.\n\n\
          | code | example of the message | example of the hint |\n|---|---|---|\n",
     );
