@@ -184,11 +184,11 @@ fn the_tool_pages_are_up_to_date() {
 fn tool_page(tool: &Tool) -> String {
     let effect = match tool.effect() {
         Effect::Reads => "Changes nothing.",
-        Effect::Changes => "Changes only text that the caller proved to know.",
-        Effect::Overwrites => "May discard text that the caller has not seen.",
+        Effect::Changes => "Does not discard content that the caller has not seen.",
+        Effect::Overwrites => "Can overwrite or remove a whole file; announced as destructive.",
     };
     let mut page = format!(
-        "# {}\n\nMade from the code by a test; not edited by hand.\n\n{}\n\nToolset `{}`. {effect}\n\n## Arguments\n\n\
+        "# {}\n\nGenerated from the code by a test; do not edit by hand.\n\n{}\n\nToolset `{}`. {effect}\n\n## Arguments\n\n\
          | name | type | | meaning |\n|---|---|---|---|\n",
         tool.name,
         tool.description,
