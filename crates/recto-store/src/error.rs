@@ -28,7 +28,7 @@ pub enum Error {
     NulInPath { path: String },
 
     /// A path or a name that is longer than the file system allows.
-    #[error("Argument path must be a path that the file system can hold: {}", Quoted(path))]
+    #[error("Path is too long for the file system: {}", Quoted(path))]
     PathTooLong { path: String },
 
     /// A pattern with a syntax error, or beyond a limit.
@@ -96,12 +96,12 @@ pub enum Error {
     #[error("Disk full: cannot write {n_bytes} bytes to {}", Quoted(path))]
     DiskFull { n_bytes: usize, path: String },
 
-    /// Another process holds the directory's lock.
-    #[error("Folder is busy: {}", Quoted(path))]
+    /// Another call or process holds the lock of the file's directory, or keeps replacing a link.
+    #[error("The file's directory is busy: {}", Quoted(path))]
     Busy { path: String },
 
     /// Other calls use the memory that the call needs.
-    #[error("Other calls use the memory that is needed for {}", Quoted(path))]
+    #[error("Memory is in use by other calls: {}", Quoted(path))]
     MemoryBusy { path: String },
 
     /// Another program has the file open for writing; its later writes would be lost.
@@ -125,7 +125,7 @@ pub enum Error {
     Unanswered { path: String },
 
     /// An editor accepted a text, but still has the previous one.
-    #[error("The editor still has the text from before: {}", Quoted(path))]
+    #[error("The editor still has the previous text: {}", Quoted(path))]
     NotTaken { path: String },
 
     /// An editor was asked for its text and did not answer.

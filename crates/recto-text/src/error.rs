@@ -29,7 +29,7 @@ pub enum Error {
     EmptyRange { start: i64, end: i64, meant: (i64, i64) },
 
     /// A line specification that does not follow the grammar.
-    #[error("Cannot read lines: {}", Quoted(lines))]
+    #[error("Invalid line specification: {}", Quoted(lines))]
     BadLineSpec { lines: String },
 
     /// The text to replace does not occur in the file.

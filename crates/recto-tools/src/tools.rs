@@ -96,9 +96,9 @@ pub const SUBJECTS: [&str; 3] = ["path", "file_path", "pattern"];
 pub enum Effect {
     /// Changes nothing.
     Reads,
-    /// Changes only what the caller proved to know.
+    /// Does not discard content that the caller has not seen.
     Changes,
-    /// May discard what the caller has not seen.
+    /// Can overwrite or remove a whole file.
     Overwrites,
 }
 
@@ -126,9 +126,9 @@ pub struct Tool {
 pub enum Run {
     /// Changes nothing.
     Reads(fn(&ReadEnv<'_>, Arguments) -> Result<Answer>),
-    /// Changes only what the caller proved to know.
+    /// Does not discard content that the caller has not seen.
     Changes(fn(&WriteEnv<'_>, Arguments) -> Result<Answer>),
-    /// May discard what the caller has not seen.
+    /// Can overwrite or remove a whole file.
     Overwrites(fn(&WriteEnv<'_>, Arguments) -> Result<Answer>),
 }
 

@@ -166,7 +166,8 @@ impl RepositorySearch<'_> {
     }
 
     fn none(&self) -> Error {
-        let cause = "No .git between it and the root; --git-dir can allow one elsewhere.";
+        let cause = "No .git was found between this path and the root; the user can allow a git \
+            directory elsewhere with --git-dir.";
         Error::NoRepository { path: self.given.into(), cause: cause.into() }
     }
 }

@@ -151,7 +151,7 @@ fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
             "Nothing was changed. Free some disk space, then retry.".into()
         }
         StoreError::Busy { .. } => {
-            "Another process is changing files in this directory. Retry.".into()
+            "Another call or process is changing files in this directory. Retry.".into()
         }
         StoreError::MemoryBusy { .. } => {
             "Nothing was changed. Retry when other calls on large files have finished.".into()
@@ -178,9 +178,9 @@ fn store_hint(error: &StoreError, served: &Served) -> Option<Hint> {
         StoreError::NotInRevision { .. } => files::not_in_revision_hint(served),
         StoreError::TooLarge { limit, .. } => match limit {
             SizeLimit::GitObject => "With commit, only files up to 64 MiB can be read; write a larger one to a file with `git show`.",
-            SizeLimit::Change => "A change of this file needs all of it, which is possible up to 64 MiB.",
+            SizeLimit::Change => "This change has to read the whole file, which is possible only up to 64 MiB.",
             SizeLimit::Remove => "Only files up to 1 GiB can be removed.",
-            SizeLimit::Memory => "It needs more memory than recto uses for all calls together.",
+            SizeLimit::Memory => "The call needs more memory than all calls together may use.",
             SizeLimit::Preview => "Only changes to files up to 16 MiB can be previewed.",
         }
         .into(),

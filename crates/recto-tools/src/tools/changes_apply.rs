@@ -28,8 +28,12 @@ pub static TOOL: Tool = Tool {
             "changes",
             ParamKind::Objects(&[
                 Param::optional("path", ParamKind::String, "Absolute, or below the root"),
-                Param::optional("glob", ParamKind::String, "Edit all files with the text"),
-                Param::optional("hash", ParamKind::Hash, ""),
+                Param::optional(
+                    "glob",
+                    ParamKind::String,
+                    "Instead of path: edit every matching file with an old_string",
+                ),
+                Param::optional("hash", ParamKind::Hash, "Expected hash"),
                 Param::optional(
                     "edits",
                     ParamKind::Objects(&[
@@ -40,12 +44,12 @@ pub static TOOL: Tool = Tool {
                     ]),
                     "",
                 ),
-                Param::optional("content", ParamKind::String, "Of a new file"),
+                Param::optional("content", ParamKind::String, "Text of a new file"),
                 Param::optional("move_to", ParamKind::String, "New path"),
             ]),
-            "Each with path or glob",
+            "One per file",
         ),
-        Param::optional("plan", ParamKind::Hash, "From a dry run; glob needs it"),
+        Param::optional("plan", ParamKind::Hash, "From dry_run; required with glob"),
         Param::optional("dry_run", ParamKind::Boolean, "Only return plan and diff"),
     ],
     output,

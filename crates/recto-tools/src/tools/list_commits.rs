@@ -28,14 +28,22 @@ pub static TOOL: Tool = Tool {
     toolset: Toolset::History,
     description: "List git commits, newest first. With path: those that change it, across renames.",
     params: &[
-        Param::optional("revision", ParamKind::NumberOrString, "Start; default HEAD"),
+        Param::optional("revision", ParamKind::NumberOrString, "Where to start; default HEAD"),
         Param::optional("path", ParamKind::String, "File or directory"),
         Param::optional("match", ParamKind::NumberOrString, "Text in the message"),
         Param::optional("author", ParamKind::NumberOrString, "Part of name or email"),
-        Param::optional("since", ParamKind::NumberOrString, "2026-01-31, 2 weeks ago"),
-        Param::optional("until", ParamKind::NumberOrString, "As since"),
+        Param::optional(
+            "since",
+            ParamKind::NumberOrString,
+            "Date, such as 2026-01-31 or 2 weeks ago",
+        ),
+        Param::optional("until", ParamKind::NumberOrString, "Last date, in the same form"),
         Param::optional("containing", ParamKind::NumberOrString, "Text added or removed in files"),
-        Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Default 30"),
+        Param::optional(
+            "limit",
+            ParamKind::Integer { minimum: Some(1) },
+            "Maximum commits; default 30",
+        ),
     ],
     output,
     run: Run::Reads(run),
@@ -115,7 +123,7 @@ fn head(log: &Log, n_listed: usize, path: Option<&str>, query: &LogQuery) -> Str
         head.push_str(&format!(" of {}", Quoted(path)));
     }
     if n_listed == 0 && query.containing.is_some() && !has_more {
-        head.push_str("; containing is exact text, also in case");
+        head.push_str("; containing matches exact text, including case");
     }
     if log.is_cut_off && !has_more {
         head.push_str("; the clone is shallow, older commits are missing");

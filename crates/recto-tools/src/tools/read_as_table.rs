@@ -30,14 +30,14 @@ pub static TOOL: Tool = Tool {
     name: "ReadAsTable",
     title: "Preview table",
     toolset: Toolset::Files,
-    description: "Preview a data file: columns, types and rows. Reads CSV, \
-        TSV, JSON, NDJSON (.gz, .zst), Parquet, Excel, ODS, SQLite.",
+    description: "Preview columns, types and rows of CSV, TSV, JSON, NDJSON (.gz, .zst), \
+        Parquet, Excel, ODS and SQLite files.",
     params: &[
         Param::required("file_path", ParamKind::String, "File"),
         Param::optional("limit", ParamKind::Integer { minimum: None }, "Rows; default 100"),
         Param::optional("offset", ParamKind::Integer { minimum: None }, "Rows to skip"),
         Param::optional("columns", ParamKind::Strings, "Default all"),
-        Param::optional("sheet", ParamKind::String, "Or SQLite table"),
+        Param::optional("sheet", ParamKind::String, "Sheet name, or SQLite table"),
         COMMIT,
     ],
     output,

@@ -24,12 +24,16 @@ pub static TOOL: Tool = Tool {
     title: "Read diff",
     toolset: Toolset::History,
     description: "Compare two git revisions, or one with the files on disk. Returns the changed \
-        files, on disk with their hashes, then hunks.",
+        files, with hashes of those on disk, then hunks.",
     params: &[
         Param::required("from", ParamKind::NumberOrString, COMMIT.description),
         Param::optional("to", ParamKind::NumberOrString, "Default: the files on disk"),
         Param::optional("path", ParamKind::String, "File or directory"),
-        Param::optional("context", ParamKind::Integer { minimum: Some(0) }, "Default 3 lines"),
+        Param::optional(
+            "context",
+            ParamKind::Integer { minimum: Some(0) },
+            "Context lines; default 3",
+        ),
     ],
     output,
     run: Run::Reads(run),

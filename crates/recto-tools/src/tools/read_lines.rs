@@ -34,8 +34,8 @@ pub static TOOL: Tool = Tool {
     name: "ReadLines",
     title: "Read lines",
     toolset: Toolset::Files,
-    description: "Read numbered lines, also at a git revision, or search with match or regex. A glob \
-        as file_path means many files; a directory searches all below it.",
+    description: "Read numbered lines, also at a git revision, or search with match or regex. \
+        file_path may be a glob, or a directory to search.",
     params: &[
         Param::required("file_path", ParamKind::String, "Path or glob"),
         Param::optional(
@@ -45,20 +45,20 @@ pub static TOOL: Tool = Tool {
              1,3,5-7",
         ),
         Param::optional("ctx", ParamKind::Integer { minimum: None }, "Context lines"),
+        Param::optional("match", ParamKind::NumberOrString, "Only lines with this literal text"),
+        Param::optional("regex", ParamKind::NumberOrString, "Instead of match: a Rust regex"),
         Param::optional(
-            "match",
-            ParamKind::NumberOrString,
-            "Only lines with this literal text; ignores case",
+            "case_sensitive",
+            ParamKind::Boolean,
+            "Default: true for regex, false for match",
         ),
-        Param::optional("regex", ParamKind::NumberOrString, "Or matching this Rust regex"),
-        Param::optional("case_sensitive", ParamKind::Boolean, "Default: only for regex"),
         Param::optional("only", ParamKind::Word(&["files"]), "Paths with match counts"),
         COMMIT,
         Param::optional("blame", ParamKind::Boolean, "Add the commit of each line"),
         Param::optional(
             "column",
             ParamKind::Integer { minimum: None },
-            "First character, of one line",
+            "First character of a single line, 1-based",
         ),
     ],
     output,

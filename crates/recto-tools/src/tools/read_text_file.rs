@@ -15,8 +15,8 @@ pub static TOOL: Tool = Tool {
     name: "read_text_file",
     title: "Read file",
     toolset: Toolset::Edit,
-    description: "Read exact text to copy into edits, and its hash. Long files are cut; continue \
-        from next_line.",
+    description: "Read exact text to copy into edits, and its hash. If the text is cut, set \
+        line to next_line.",
     params: &[
         ABSOLUTE_PATH,
         Param::optional("line", ParamKind::Integer { minimum: Some(1) }, "First line, 1-based"),

@@ -34,7 +34,8 @@ pub static TOOL: Tool = Tool {
         DRY_RUN,
     ],
     output,
-    run: Run::Changes(run),
+    // It can remove a file that the session created.
+    run: Run::Overwrites(run),
 };
 
 /// The bytes shown of a path.

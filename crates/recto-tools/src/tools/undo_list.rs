@@ -23,7 +23,11 @@ pub static TOOL: Tool = Tool {
     description: "List the recorded changes of this session, newest first.",
     params: &[
         Param::optional("path", ParamKind::String, "File or directory"),
-        Param::optional("limit", ParamKind::Integer { minimum: Some(1) }, "Default 30"),
+        Param::optional(
+            "limit",
+            ParamKind::Integer { minimum: Some(1) },
+            "Maximum changes; default 30",
+        ),
     ],
     output,
     run: Run::Reads(run),

@@ -142,16 +142,17 @@ pub fn roots(roots: &[PathBuf]) -> Vec<String> {
 
 /// Returns the server instructions that the client passes to the model: which tool to use for what.
 pub fn instructions(roots: &[String], served: &Served) -> String {
-    const USES: [(&str, &str); 9] = [
+    const USES: [(&str, &str); 10] = [
         ("find files", "ListFiles"),
-        ("search, or read numbered lines or old revisions", "ReadLines"),
+        ("search, or read lines or old revisions", "ReadLines"),
         ("read exact text", "read_text_file"),
         ("change text", "edit_text_file"),
         ("change several places", "multi_edit_text_file"),
+        ("change several files", "changes_apply"),
         ("replace a whole file", "write_text_file"),
         ("create a file", "file_create"),
         ("preview data files", "ReadAsTable"),
-        ("edit by line number and hash", "text_replace"),
+        ("edit by line and hash", "text_replace"),
     ];
     let uses: Vec<_> = USES
         .into_iter()
@@ -164,7 +165,7 @@ pub fn instructions(roots: &[String], served: &Served) -> String {
         [first, ..] if n_absolute == 0 => format!("Paths are absolute or relative to {first}."),
         [first, ..] if n_absolute < tools.len() => {
             format!(
-                "*_text_file tools need absolute paths; others also take paths relative to {first}."
+                "*_text_file need absolute paths; others also accept paths relative to {first}."
             )
         }
         _ => "Paths are absolute.".into(),

@@ -108,10 +108,12 @@ impl SessionChanges for OwnChanges<'_> {
     ) -> Result<UndoPlan, Obstacle> {
         let (reader, change) = self.find(change)?;
         if change.kind == Kind::Move {
-            return Err(Obstacle::new("it gave the file another name"));
+            let what = "moved the file";
+            return Err(Obstacle::new(only_by_the_user(what, change.id)));
         }
         if change.is_of_link() {
-            return Err(Obstacle::new("it removed a symbolic link"));
+            let what = "removed a symbolic link";
+            return Err(Obstacle::new(only_by_the_user(what, change.id)));
         }
         let now = content.map(|content| reader.digest(content));
         if change.is_in_editor && now == change.digests[0] && now != change.digests[1] {
@@ -139,6 +141,11 @@ impl SessionChanges for OwnChanges<'_> {
             }
         }
     }
+}
+
+/// Returns the words for a change that only `recto undo` can undo.
+fn only_by_the_user(what: &str, change: u64) -> String {
+    format!("it {what}, which this tool cannot undo; the user can run recto undo {change}")
 }
 
 /// Returns the words for the first hunk that cannot be undone.

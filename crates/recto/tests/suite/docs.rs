@@ -18,10 +18,10 @@ use recto_tools::tools::{self, Effect, Param, ParamKind, Tool};
 fn the_error_page_is_up_to_date() {
     let mut page = String::from(
         "# Errors\n\n\
-         Made from the code by a test; not edited by hand.\n\n\
-         A refused call is a result with `isError: true`. Its text is the message, then a blank line and\n\
+         Generated from the code by a test; do not edit by hand.\n\n\
+         A rejected call is a result with `isError: true`. Its text is the message, then a blank line and\n\
          the hint; `_meta.error` has the `code`. With `--errors jsonrpc` the code and message come as a\n\
-         JSON-RPC error, whose `data` has the `hint`. A refused call has changed nothing, except with -32018: then\n\
+         JSON-RPC error, whose `data` has the `hint`. A rejected call has changed nothing, except with -32018: then\n\
          the change was made, or may have been.\n\n\
          | code | example of the message | example of the hint |\n|---|---|---|\n",
     );
@@ -184,11 +184,11 @@ fn the_tool_pages_are_up_to_date() {
 fn tool_page(tool: &Tool) -> String {
     let effect = match tool.effect() {
         Effect::Reads => "Changes nothing.",
-        Effect::Changes => "Changes only text that the caller proved to know.",
-        Effect::Overwrites => "May discard text that the caller has not seen.",
+        Effect::Changes => "Does not discard content that the caller has not seen.",
+        Effect::Overwrites => "Can overwrite or remove a whole file; announced as destructive.",
     };
     let mut page = format!(
-        "# {}\n\nMade from the code by a test; not edited by hand.\n\n{}\n\nToolset `{}`. {effect}\n\n## Arguments\n\n\
+        "# {}\n\nGenerated from the code by a test; do not edit by hand.\n\n{}\n\nToolset `{}`. {effect}\n\n## Arguments\n\n\
          | name | type | | meaning |\n|---|---|---|---|\n",
         tool.name,
         tool.description,

@@ -53,7 +53,7 @@ fn own_examples() -> Vec<Error> {
         Error::TwoNames { name: "path", alias: "file_path" },
         Error::UnknownArgument {
             name: "file".into(),
-            known: "This tool takes: path, line, limit".into(),
+            known: "This tool accepts: path, line, limit".into(),
         },
         Error::WrongArgument {
             name: "line".into(),
@@ -183,7 +183,10 @@ fn store_examples() -> Vec<StoreError> {
         StoreError::RelativePath { path: "src/main.rs".into(), root: Some("/project".into()) },
         StoreError::NulInPath { path: "/project/a␀b".into() },
         StoreError::BadGlob { pattern: "src/[".into(), cause: "a bracket is not closed".into() },
-        StoreError::NoRepository { path: path(), cause: "No .git between it and the root.".into() },
+        StoreError::NoRepository {
+            path: path(),
+            cause: "No .git was found between this path and the root.".into(),
+        },
         StoreError::BrokenRepository {
             path: path(),
             cause: "HEAD is not a valid reference".into(),

@@ -327,7 +327,7 @@ impl Expected {
             Missing(_) | NoParent | LinkWithoutParent(_) => not_found(),
             Impossible => error(
                 -32600,
-                format!("Argument path must be a path that the file system can hold: {shown}"),
+                format!("Path is too long for the file system: {shown}"),
             ),
             Refused => Answer::AnyError,
         }

@@ -8,7 +8,8 @@ use recto_store::context::{Access, RulePath, Sandbox, SandboxRule};
 
 use super::fixture::{Git, RepoDir, absolute, serve, serve_with};
 
-const NO_GIT: &str = "No .git between it and the root; --git-dir can allow one elsewhere.";
+const NO_GIT: &str = "No .git was found between this path and the root; the user can allow a git \
+    directory elsewhere with --git-dir.";
 
 fn project(place: &RepoDir) -> Git {
     place.with_files(

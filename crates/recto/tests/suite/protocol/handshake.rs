@@ -42,17 +42,17 @@ fn the_instructions_say_which_tool_is_for_what() {
     for (options, said) in [
         (
             &[][..],
-            "Files under ROOT. To find files: ListFiles; search, or read numbered lines or old \
-             revisions: ReadLines; read exact text: read_text_file; change text: edit_text_file; \
-             change several places: multi_edit_text_file; replace a whole file: write_text_file; \
-             create a file: file_create; preview data files: ReadAsTable; edit by line number and \
-             hash: text_replace. *_text_file tools need absolute paths; others also take paths \
-             relative to ROOT.",
+            "Files under ROOT. To find files: ListFiles; search, or read lines or old revisions: \
+             ReadLines; read exact text: read_text_file; change text: edit_text_file; change \
+             several places: multi_edit_text_file; change several files: changes_apply; replace a \
+             whole file: write_text_file; create a file: file_create; preview data files: \
+             ReadAsTable; edit by line and hash: text_replace. *_text_file need absolute paths; \
+             others also accept paths relative to ROOT.",
         ),
         (
             &["--tools", "text", "--tool-names", "dotted"],
-            "Files under ROOT. To create a file: file.create; edit by line number and hash: \
-             text.replace. Paths are absolute or relative to ROOT.",
+            "Files under ROOT. To create a file: file.create; edit by line and hash: text.replace. \
+             Paths are absolute or relative to ROOT.",
         ),
         (
             &["--tools", "edit", "--read-only"],

@@ -229,12 +229,16 @@ fn every_tool_and_every_argument_is_described() {
 
 #[test]
 fn annotations_match_what_the_tools_do() {
-    let tools = listed(&["--tools", "edit"]);
+    let tools = listed(&["--tools", "all"]);
     for (name, is_reading, is_destructive) in [
         ("read_text_file", true, None),
         ("write_text_file", false, Some(true)),
         ("edit_text_file", false, Some(false)),
         ("multi_edit_text_file", false, Some(false)),
+        ("file_remove", false, Some(true)),
+        ("changes_apply", false, Some(false)),
+        ("undo_list", true, None),
+        ("undo_apply", false, Some(true)),
     ] {
         let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
         let annotations = &tool["annotations"];
