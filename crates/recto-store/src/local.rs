@@ -33,7 +33,7 @@ pub mod survey;
 pub mod sys;
 mod transaction;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ use std::time::Duration;
 
 use crate::error::Denial;
 use crate::error::{Error, Result};
-use recto_platform::{FileKind, Linux, Sys};
+use recto_platform::{FileKind, Handle, Linux, Sys};
 
 use crate::context::{Access, Context};
 use crate::limits;
@@ -287,6 +287,20 @@ impl LocalStore {
     ) -> Result<Location> {
         let location = self.roots.resolve(path, last_link, &context.sandbox)?;
         self.check_access(location, path, context, wants)
+    }
+
+    /// Returns whether a path that is to be changed still leads to this name in this directory.
+    fn resolves_to(
+        &self,
+        path: &AbsPath,
+        last_link: LastLink,
+        (dir, name): (&Handle, &OsStr),
+        context: &Context,
+    ) -> Result<bool> {
+        let now = self.resolve(path, last_link, context, Access::Write)?;
+        let id = |dir: &Handle| dir.status().map(|status| status.id());
+        let is_same = id(&now.dir).and_then(|now| Ok(now == id(dir)?));
+        Ok(now.name == name && is_same.map_err(|errno| sys::error(errno, path, 0))?)
     }
 
     /// Rejects a location that the caller may not access as `wants` says.

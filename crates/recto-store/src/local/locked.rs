@@ -2,6 +2,7 @@
 //! write protocol.
 
 use std::ffi::OsStr;
+use std::time::{Duration, Instant};
 
 use recto_platform::{FileKind, Handle, SysError};
 use recto_text::Digest;
@@ -25,6 +26,9 @@ use crate::{
     Excerpt, ExcerptSnapshot, HeldFile, Hold, Removal, Remove, Removed, RemovedContent, Replace,
     ReplaceExcerpt, Slot, Snapshot, Where, Whole, WriteError, Written,
 };
+
+/// How long a resolved directory is used without resolving its path again.
+const MAX_RESOLVED: Duration = Duration::from_millis(10);
 
 /// The number of bytes from which the encoding of a large file is detected.
 const SNIFFED: usize = 256 << 10;
@@ -75,6 +79,7 @@ impl<'a> LockedPath<'a> {
         let mut new_dirs = NewDirs::default();
         // The file may have been replaced before the lock was acquired. In that case, start over.
         for _ in 0..8 {
+            let resolved = Instant::now();
             let location = store.resolve(path, last_link, context, Access::Write)?;
             match purpose {
                 Purpose::Create if location.kind.is_some() => {
@@ -101,6 +106,12 @@ impl<'a> LockedPath<'a> {
             // Before the lock, so that no call waits for memory while others wait for the lock.
             store.keep_memory_to_change(&location, purpose, path, context)?;
             let lock = store.locks.lock(&location.dir, path, context)?;
+            // The directory may have been moved while this call waited, also out of the roots.
+            if resolved.elapsed() > MAX_RESOLVED
+                && !store.resolves_to(path, last_link, location.name_in_dir(), context)?
+            {
+                continue;
+            }
             let kind = match sys::retry(|| store.sys.status(&location.dir, &location.name)) {
                 Ok(status) => Some(status.kind()),
                 Err(SysError::NOENT) => None,

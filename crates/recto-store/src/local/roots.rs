@@ -114,6 +114,11 @@ pub enum LastLink {
 }
 
 impl Location {
+    /// Returns the directory and the name.
+    pub fn name_in_dir(&self) -> (&Handle, &OsStr) {
+        (&self.dir, &self.name)
+    }
+
     /// Returns whether it is a directory.
     pub fn is_dir(&self) -> bool {
         self.kind == Some(FileKind::Directory)

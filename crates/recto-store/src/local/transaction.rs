@@ -136,6 +136,12 @@ impl Transaction for LocalTransaction<'_> {
 }
 
 impl FileStep<'_> {
+    /// Returns what to do if the file is a link: its target is edited, but links are moved and removed.
+    fn last_link(&self) -> LastLink {
+        let is_edit = self.before.is_some() && self.after.is_some() && self.move_to.is_none();
+        if is_edit && !self.is_link { LastLink::Follow } else { LastLink::Keep }
+    }
+
     /// Returns the metadata of a file that is created.
     fn draft_metadata(&self) -> DraftMetadata<'_> {
         self.metadata.map_or(DraftMetadata::New, DraftMetadata::Recorded)
@@ -224,6 +230,7 @@ impl<'a> Commit<'a> {
         let Commit { store, context, dirs, operations, .. } = self;
         for (step, operation) in operations.iter_mut().enumerate() {
             let verified = context.cancel.check().map_err(WriteError::from);
+            let verified = verified.and_then(|()| operation.verify_place(store, context, dirs));
             if let Err(cause) = verified.and_then(|()| operation.verify(&*store.sys, dirs)) {
                 if matches!(cause, WriteError::Conflict) {
                     store.recent_writers.record();

@@ -6,6 +6,7 @@ mod depth;
 mod escape_paths;
 mod every_tool;
 mod kinds;
+mod moved_while_waiting;
 mod names;
 mod path_escapes;
 mod permissions;

@@ -7,11 +7,14 @@ use std::path::PathBuf;
 use recto_platform::{FileKind, Handle, Status, Sys, SysError};
 use recto_text::Tag;
 
+use super::super::LocalStore;
 use super::super::content::ContentSource;
 use super::super::lock::DirLock;
 use super::super::read::{Lease, OpenFile};
 use super::super::replace::{Draft, DraftContent, DraftMetadata, Protocol, may_lack_links};
+use super::super::roots::LastLink;
 use super::super::sys::{self, retry};
+use crate::context::Context;
 use crate::error::Error;
 use crate::notes::Note;
 use crate::{FileStep, WriteError};
@@ -90,6 +93,19 @@ impl<'a> Operation<'a> {
             source: ContentSource::Memory(after),
             metadata: self.old.as_ref().map_or(self.step.draft_metadata(), DraftMetadata::Of),
         }
+    }
+
+    /// Checks that the paths still lead to the locked directories, which may have been moved while
+    /// this transaction was planned and waited for its locks.
+    pub fn verify_place(&self, store: &LocalStore, context: &Context, dirs: &[DirLock]) -> Made {
+        let is_there = |path, last_link, dir: usize, name: &OsStr| {
+            store.resolves_to(path, last_link, (dirs[dir].dir(), name), context)
+        };
+        let mut is_same = is_there(self.step.path, self.step.last_link(), self.dir, &self.name)?;
+        if let (Some((dir, name, _)), Some(path)) = (&self.to, self.step.move_to) {
+            is_same &= is_there(path, LastLink::Keep, *dir, name)?;
+        }
+        if is_same { Ok(()) } else { Err(WriteError::Conflict) }
     }
 
     /// Checks that the file is as the caller read it, and that new names are free.

@@ -35,9 +35,7 @@ impl Places {
             }
             return Ok(Places { from, to: None, old: None });
         }
-        let is_edit = step.before.is_some() && step.after.is_some() && step.move_to.is_none();
-        let last_link = if is_edit { LastLink::Follow } else { LastLink::Keep };
-        let from = store.resolve(step.path, last_link, context, Access::Write)?;
+        let from = store.resolve(step.path, step.last_link(), context, Access::Write)?;
         let old = match step.before {
             Some(_) => Some(open_old(store, &from, step.path)?),
             None => {
