@@ -1,5 +1,6 @@
 //! `edit_text_file`: replaces one exact string.
 
+use crate::delivery::Delivery;
 use crate::error::Result;
 use recto_text::error::Error as TextError;
 use recto_text::line::LineRange;
@@ -76,16 +77,16 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
     let mut structured = json!({"success": true, "line_range": {"start": start, "end": end}});
     let mut what = "1 edit".to_string();
     if replacement.replaces_all() {
-        add_places(&mut structured, found);
-        what = shown_places(found);
+        add_places(&mut structured, found, env.delivery);
+        what = shown_places(found, env.delivery);
     }
     Ok(report::edited(&target, &edited, structured, &what))
 }
 
 /// Adds the places of an edit that replaces all of them to its object, with the lines in the form that
 /// ReadLines takes.
-pub fn add_places(structured: &mut Value, found: &Found) {
-    let (lines, n_omitted) = first_lines(found);
+pub fn add_places(structured: &mut Value, found: &Found, delivery: Delivery) {
+    let (lines, n_omitted) = first_lines(found, delivery);
     structured["replacements"] = found.n_places.into();
     let shown = LineNumbers(lines).to_string();
     structured["lines"] = shown.trim_start_matches(char::is_alphabetic).replace(' ', "").into();
@@ -95,17 +96,33 @@ pub fn add_places(structured: &mut Value, found: &Found) {
 }
 
 /// Describes the places of an edit that replaces all of them.
-fn shown_places(found: &Found) -> String {
-    let (lines, n_omitted) = first_lines(found);
+fn shown_places(found: &Found, delivery: Delivery) -> String {
+    let (lines, n_omitted) = first_lines(found, delivery);
     let replacements = if found.n_places == 1 { "replacement" } else { "replacements" };
     let more = if n_omitted > 0 { format!(" and {n_omitted} more") } else { String::new() };
     format!("{} {replacements} in {}{more}", found.n_places, LineNumbers(lines))
 }
 
 /// Returns the first lines of an edit, and the number of ranges that were left out.
-fn first_lines(found: &Found) -> (&[LineRange], usize) {
-    let shown = &found.lines[..found.lines.len().min(MAX_RANGES)];
-    (shown, found.lines.len() - shown.len())
+fn first_lines(found: &Found, delivery: Delivery) -> (&[LineRange], usize) {
+    let mut n_left = delivery.max_bytes / 8;
+    let fits = |range: &&LineRange| {
+        let left = n_left.checked_sub(range_bytes(range));
+        left.inspect(|left| n_left = *left).is_some()
+    };
+    let n_shown = found.lines.iter().take(MAX_RANGES).take_while(fits).count();
+    (&found.lines[..n_shown], found.lines.len() - n_shown)
+}
+
+/// Returns the bytes of a range in a list such as `3, 5-9`.
+fn range_bytes(LineRange { start, end }: &LineRange) -> usize {
+    format!("{start}-{end}, ").len()
+}
+
+/// Returns the bytes of an object that [`add_places`] adds to it at most.
+pub fn places_bytes(found: &Found) -> usize {
+    const FIELDS: usize = r#""replacements":123456,"lines":"","lines_omitted":123456,"#.len();
+    FIELDS + found.lines.iter().take(MAX_RANGES).map(range_bytes).sum::<usize>()
 }
 
 fn output() -> Value {

@@ -95,7 +95,7 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
         let LineRange { start, end } = found.hull();
         let mut lines = json!({"edit_index": index, "start": start, "end": end});
         if replacement.replaces_all() {
-            add_places(&mut lines, found);
+            add_places(&mut lines, found, env.delivery);
         }
         lines
     });

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Answer;
 use super::edit::{Edited, Target};
+use super::edit_text_file::places_bytes;
 use crate::budget::{Budget, json_size};
 use crate::delivery::Delivery;
 
@@ -28,7 +29,8 @@ const DIFF_OF_MANY: usize = 600;
 /// Returns the bounds of a diff in an answer whose object also lists where each edit was found,
 /// shortened by [`list`].
 pub fn diff_bounds(delivery: Delivery, found: &[Found]) -> Bounds {
-    let bounds = diff_bounds_beside(delivery, found.len());
+    let n_list = found.iter().map(|found| ITEM_BYTES + places_bytes(found)).sum();
+    let bounds = diff_bounds_within(delivery, n_list);
     if !found.iter().any(|found| found.n_places > MANY_PLACES) {
         return bounds;
     }
@@ -38,7 +40,11 @@ pub fn diff_bounds(delivery: Delivery, found: &[Found]) -> Bounds {
 
 /// Returns the bounds of a diff in an answer whose object also has a [`list`].
 pub fn diff_bounds_beside(delivery: Delivery, n_items: usize) -> Bounds {
-    let n_list = n_items.saturating_mul(ITEM_BYTES).min(list_bytes(delivery));
+    diff_bounds_within(delivery, n_items.saturating_mul(ITEM_BYTES))
+}
+
+fn diff_bounds_within(delivery: Delivery, n_list: usize) -> Bounds {
+    let n_list = n_list.min(list_bytes(delivery));
     let max_size = Budget::content(delivery).without(n_list).left();
     Bounds { max_hunks: usize::MAX, max_size }
 }

@@ -81,7 +81,7 @@ fn item(env: &WriteEnv<'_>, file: &PlannedFile) -> Value {
     let path = shown(env, file.target.path.as_str());
     let mut item = json!({"path": path, "hash": file.after.digest().to_string()});
     match &file.plan {
-        Some(plan) if let [found] = &plan.found[..] => add_places(&mut item, found),
+        Some(plan) if let [found] = &plan.found[..] => add_places(&mut item, found, env.delivery),
         Some(_) => item["replacements"] = n_places(file).into(),
         None => {}
     }
