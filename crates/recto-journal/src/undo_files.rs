@@ -13,7 +13,7 @@ use recto_store::path::AbsPath;
 use recto_store::record::{Origin, RecordedMetadata};
 use recto_store::{Context, FileStep, LocalStore, StepError, Store, WriteError, WriteStore};
 
-use crate::change::{Change, Kind, State};
+use crate::change::{Change, Kind, SessionName, State};
 use crate::error::Result;
 use crate::reader::{Filter, Reader};
 use crate::undo::{self, HunkId, MOVE, Plan, Reason, Rejected};
@@ -26,7 +26,7 @@ pub enum Selection {
     /// These parts of changes.
     Hunks(Vec<HunkId>),
     /// All changes of a session.
-    Session(String),
+    Session(SessionName),
     /// All changes of a file.
     File(PathBuf),
     /// The last change below a directory that is not undone.
@@ -138,8 +138,9 @@ pub fn select(
             Vec::new()
         }
         Selection::Session(name) => {
+            let name = name.as_str();
             let is_of =
-                |change: &&Change| change.session.as_ref().is_some_and(|own| own.name == *name);
+                |change: &&Change| change.session.as_ref().is_some_and(|own| own.name == name);
             candidates.filter(is_of).collect()
         }
         Selection::File(path) => candidates.filter(|change| change.path == *path).collect(),

@@ -85,7 +85,7 @@ impl Review {
     fn print(&self, model: &Model) -> Result<ExitCode, String> {
         let is_wanted = |name: &str| self.session.as_ref().is_none_or(|wanted| wanted == name);
         let mut sessions: Vec<_> =
-            model.sessions.iter().filter(|session| is_wanted(&session.name)).collect();
+            model.sessions.iter().filter(|session| is_wanted(&session.key)).collect();
         if let (Some(name), true) = (&self.session, sessions.is_empty()) {
             return Err(format!("no session {name} changed files below {}", model.root.display()));
         }

@@ -6,16 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use recto_journal::Reader;
 use recto_journal::undo_files::{
     self, FilePlan, NoChange, PlanOptions, Selection, Target, Undoer, WrittenFiles,
 };
+use recto_journal::{Reader, SessionName};
 use recto_store::WriteStore;
 
 use super::options::StateDirOption;
 use super::recorded;
 use crate::config::JournalConfig;
 use crate::journal::OpenJournal;
+
+const NO_SESSION: &str = "a session has a name; changes without one are undone by number or file";
 
 /// Undo recorded changes and keep everything that was changed since
 #[derive(Args)]
@@ -125,7 +127,7 @@ impl Undo {
     /// Returns the changes to undo, by file.
     fn targets(&self, reader: &Reader, root: &Path) -> Result<Vec<Target>, String> {
         let what = match (&self.session, &self.file) {
-            (Some(session), _) => Selection::Session(session.clone()),
+            (Some(session), _) => Selection::Session(SessionName::new(session).ok_or(NO_SESSION)?),
             (_, Some(file)) => Selection::File(recorded::real_path(file)?),
             _ if self.last => Selection::Last(root.to_path_buf()),
             _ => Selection::Changes(self.ids.clone()),

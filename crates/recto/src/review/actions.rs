@@ -53,9 +53,13 @@ enum Act {
 /// Does what a request asks for. Returns what was done, or what is in the way.
 pub fn act(model: &mut Model, action: &Action) -> Result<Value, String> {
     model.refresh()?;
-    if action.act == Act::Undo && action.ids.is_none() && action.f.is_none() {
-        model.session(&action.s).ok_or("there is no such session")?;
-        return undo(model, &Selection::Session(action.s.clone()), action);
+    let is_whole = action.ids.is_none() && action.f.is_none();
+    if is_whole && matches!(action.act, Act::Undo | Act::Redo) {
+        let session = model.session(&action.s).ok_or("there is no such session")?;
+        let name = session.name.clone().ok_or("these changes belong to no session")?;
+        if action.act == Act::Undo {
+            return undo(model, &Selection::Session(name), action);
+        }
     }
     let hunks = match &action.ids {
         Some(ids) => {

@@ -288,6 +288,7 @@ fn who(change: &Change) -> String {
     match &change.session {
         _ if change.kind == Kind::Foreign => "another program".into(),
         Some(session) if session.client.is_empty() => session.name.clone(),
+        Some(session) if session.name.is_empty() => session.client.clone(),
         Some(session) => format!("{} ({})", session.client, session.name),
         None => "an unknown client".into(),
     }

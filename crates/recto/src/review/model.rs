@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use recto_journal::undo::HunkId;
-use recto_journal::{Change, Filter, Kind, Reader, State, StateDir};
+use recto_journal::{Change, Filter, Kind, Reader, SessionName, State, StateDir};
 use recto_store::LocalStore;
 
 use super::view::{FileCounts, FileView};
@@ -49,10 +49,12 @@ pub struct Model {
 /// The size and the time of the last change of a file.
 type FileStatus = (u64, std::time::SystemTime);
 
-/// A session.
+/// A session, or the changes of one client that belong to no session.
 pub struct ReviewedSession {
-    /// Its name.
-    pub name: String,
+    /// Identifies it in the page.
+    pub key: String,
+    /// Its name; `None` for changes that belong to no session.
+    pub name: Option<SessionName>,
     /// The client's name and version.
     pub client: String,
     /// When its first change was made, in milliseconds since 1970.
@@ -154,11 +156,20 @@ impl Model {
             let is_new_name = change.moved.is_some() && change.digests[0].is_none();
             let is_own = !matches!(change.kind, Kind::Foreign | Kind::Undo) && !is_new_name;
             if let Some(session) = change.session.as_ref().filter(|_| is_made && is_own) {
+                let name = SessionName::new(&session.name);
+                let (key, client) = match &name {
+                    Some(name) => {
+                        let client = format!("{} {}", session.client, session.version);
+                        (name.as_str().to_string(), client.trim().to_string())
+                    }
+                    // No session has such a name, because names of tokens have no colon.
+                    None => (format!("client:{}", session.client), session.client.clone()),
+                };
                 let new = || {
-                    let client = format!("{} {}", session.client, session.version);
                     let session = ReviewedSession {
-                        name: session.name.clone(),
-                        client: client.trim().to_string(),
+                        key: key.clone(),
+                        name,
+                        client,
                         start: change.time,
                         last: change.time,
                         files: Vec::new(),
@@ -166,7 +177,7 @@ impl Model {
                     };
                     (session, BTreeMap::new())
                 };
-                let (found, files) = sessions.entry(session.name.clone()).or_insert_with(new);
+                let (found, files) = sessions.entry(key.clone()).or_insert_with(new);
                 found.n_changes += 1;
                 found.last = found.last.max(change.time);
                 files.entry(path).or_default().push(change.id);
@@ -190,9 +201,9 @@ impl Model {
         self.reader.as_ref().ok_or_else(|| "no changes are recorded".into())
     }
 
-    /// Returns a session by its name.
-    pub fn session(&self, name: &str) -> Option<&ReviewedSession> {
-        self.sessions.iter().find(|session| session.name == name)
+    /// Returns a session by its key.
+    pub fn session(&self, key: &str) -> Option<&ReviewedSession> {
+        self.sessions.iter().find(|session| session.key == key)
     }
 
     /// Returns a change.
@@ -270,8 +281,8 @@ impl Model {
     }
 
     /// Returns the indices of the files of a session that pass a filter.
-    pub fn listed(&mut self, name: &str, filter: &FileFilter) -> Vec<usize> {
-        let Some(session) = self.session(name) else { return Vec::new() };
+    pub fn listed(&mut self, key: &str, filter: &FileFilter) -> Vec<usize> {
+        let Some(session) = self.session(key) else { return Vec::new() };
         let mut listed: Vec<usize> = (0..session.files.len()).collect();
         if !filter.text.is_empty() {
             let wanted = filter.text.to_lowercase();
@@ -288,7 +299,7 @@ impl Model {
             let end = Instant::now() + COUNT_TIME;
             let mut is_listed = paths.iter().map(|path| {
                 let is_late = Instant::now() > end;
-                is_late || self.counts(name, path).is_in(&filter.state)
+                is_late || self.counts(key, path).is_in(&filter.state)
             });
             listed.retain(|_| is_listed.next().unwrap_or(true));
         }
@@ -303,7 +314,7 @@ impl Model {
         is_backwards: bool,
         filter: &FileFilter,
     ) -> Option<(String, usize, PathBuf)> {
-        let at = self.sessions.iter().position(|it| it.name == session)?;
+        let at = self.sessions.iter().position(|it| it.key == session)?;
         let listed = self.listed(session, filter);
         let files = &self.sessions[at].files;
         // The file itself may not pass the filter any more.
@@ -321,10 +332,10 @@ impl Model {
             false => (at + 1..self.sessions.len()).collect(),
         };
         others.into_iter().find_map(|other| {
-            let name = self.sessions[other].name.clone();
-            let listed = self.listed(&name, filter);
+            let key = self.sessions[other].key.clone();
+            let listed = self.listed(&key, filter);
             let n = if is_backwards { listed.len().checked_sub(1)? } else { 0 };
-            Some((name, n, self.sessions[other].files[*listed.get(n)?].path.clone()))
+            Some((key, n, self.sessions[other].files[*listed.get(n)?].path.clone()))
         })
     }
 

@@ -1,6 +1,7 @@
 //! `recto review`: who may ask the server, what it shows, and what its actions do to files.
 
 mod page;
+mod without_session;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
