@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use recto_journal::undo::{HunkId, Reason, Rejected};
+use recto_journal::undo_files::Unread;
 use recto_journal::{Change, Kind};
 use recto_tables::Request;
 use recto_text::encoding::Encoding;
@@ -72,6 +73,7 @@ pub fn header(
         ShownForm::Text(encoding) => Some(encoding.name()),
         ShownForm::Binary => Some("binary"),
         ShownForm::Large => Some("large"),
+        ShownForm::Unread => Some("too large to review"),
     };
     if let Some(form) = form {
         html.raw(" · ").text(form);
@@ -132,6 +134,9 @@ pub fn items(
             html.raw("</section>");
         }
         table(html, view, path);
+    }
+    if view.form == ShownForm::Unread {
+        html.raw("<p class=\"note\">").text(Unread::TooLarge).raw(".</p>");
     }
     let to = from.saturating_add(if style.n_items > 0 { style.n_items } else { PAGE });
     if !matches!(view.form, ShownForm::Text(_)) {
@@ -358,7 +363,8 @@ pub fn changes(
 ) -> Result<(), String> {
     let failed = |error: recto_journal::Error| error.to_string();
     let reader = model.reader()?;
-    let content = recto_journal::undo_files::read(&model.store, &file.path)?;
+    let content = recto_journal::undo_files::read(&model.store, &file.path);
+    let content = content.map_err(|cause| cause.to_string())?;
     let steps = reader.steps(&file.path, content.as_deref()).map_err(failed)?;
     let undone = recto_journal::undo::undone(&steps);
     let decided = |id: HunkId| match undone.get(&id) {

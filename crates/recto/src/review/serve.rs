@@ -26,6 +26,7 @@ use super::gate::{Gate, Wanted};
 use super::html::Html;
 use super::model::{FileFilter, Model};
 use super::query::{self, Query};
+use super::view::ShownForm;
 use super::{file_html, nav_html, rows};
 use crate::http::Paced;
 use crate::limits::{
@@ -288,7 +289,8 @@ fn file(model: &mut Model, query: &Query<'_>) -> Result<Html, String> {
     if from == 0 {
         file_html::header(&mut html, model, file, &view, style(query));
     }
-    match query.text("view") == "changes" {
+    let is_read = view.form != ShownForm::Unread;
+    match is_read && query.text("view") == "changes" {
         true => file_html::changes(&mut html, model, file, from, style(query))?,
         false => file_html::items(&mut html, model, &view, &path, from, style(query)),
     }

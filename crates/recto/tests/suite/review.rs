@@ -406,3 +406,22 @@ fn the_browser_is_started_without_the_token_in_its_arguments() {
     child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
     assert_eq!(printed, "");
 }
+
+#[test]
+fn a_file_that_is_too_large_to_undo_is_not_read() {
+    let reviewed = reviewed();
+    let session = reviewed.edits("f.txt", &[("line 3\n", "three\n")]);
+    // Another program makes the file larger, without writing its bytes.
+    let file = fs::OpenOptions::new().append(true).open(reviewed.root.join("f.txt")).unwrap();
+    file.set_len((64 << 20) + 1).unwrap();
+    drop(file);
+    let (_, stderr, status) = reviewed.run(&["undo", "1"]);
+    assert!(status == 1 && stderr.contains("larger than 64 MiB"), "{stderr}");
+    let page = reviewed.review();
+    for view in ["", "&view=changes"] {
+        let html = page.get(&format!("/api/file?s={session}&f=f.txt{view}"));
+        assert!(html.contains("larger than 64 MiB") && !html.contains("class=\"h "), "{html}");
+    }
+    let report: Value = serde_json::from_str(&reviewed.ok(&["review", "--json"])).unwrap();
+    assert_eq!(report["sessions"][0]["files"][0]["hunks"], json!([]));
+}
