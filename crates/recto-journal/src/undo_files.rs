@@ -16,7 +16,7 @@ use recto_store::{Context, FileStep, LocalStore, StepError, WriteError, WriteSto
 use crate::change::{Change, Kind, SessionName, State};
 use crate::error::Result;
 use crate::reader::{Filter, Reader};
-use crate::undo::{self, HunkId, MOVE, Plan, Reason, Rejected};
+use crate::undo::{self, Dependents, HunkId, MOVE, Plan, Reason, Rejected};
 pub use read::{Unread, read};
 
 /// What to undo.
@@ -45,8 +45,8 @@ pub struct Target {
 /// What to do with hunks that cannot be undone as they are.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlanOptions {
-    /// Undo later changes that overlap too.
-    pub with_dependents: bool,
+    /// What to do with later changes that overlap.
+    pub dependents: Dependents,
     /// Leave out hunks that cannot be undone.
     pub is_partial: bool,
     /// Leave out hunks that are undone already.
@@ -255,7 +255,7 @@ impl Undoer<'_> {
             Err(cause) => return Ok(file(cause)),
         };
         loop {
-            match undo::plan(&steps, before.as_deref(), &hunks, options.with_dependents) {
+            match undo::plan(&steps, before.as_deref(), &hunks, options.dependents) {
                 Ok(mut plan) => {
                     let is_any = !hunks.is_empty() || !moves.is_empty();
                     let is_other = |change: &Change| {

@@ -117,7 +117,7 @@ impl Process {
         let content = fs::read(&change.path).ok();
         let steps = reader.steps(&change.path, content.as_deref()).unwrap();
         let hunks = steps.iter().find(|step| step.id == change.id).unwrap().hunk_ids();
-        let plan = undo::plan(&steps, content.as_deref(), &hunks, false)?;
+        let plan = undo::plan(&steps, content.as_deref(), &hunks, undo::Dependents::Reject)?;
         let undoes = plan.undone.iter().map(|id| (id.change, id.hunk)).collect();
         let name = change.path.file_name().unwrap().to_str().unwrap();
         let origin = Origin { undoes, ..Origin::default() };
@@ -326,7 +326,8 @@ fn secrets_are_listed_without_content() {
     let reader = fixture.reader();
     let steps = reader.steps(&changes[1].path, Some(b"new secret\n")).unwrap();
     let hunk = HunkId { change: changes[1].id, hunk: 0 };
-    let planned = undo::plan(&steps, Some(b"new secret\n"), &[hunk], false).unwrap_err();
+    let planned =
+        undo::plan(&steps, Some(b"new secret\n"), &[hunk], undo::Dependents::Reject).unwrap_err();
     assert_eq!(planned[0].reason, Reason::NotRecorded);
     assert!(!contains(&fixture.state, b"secret\n"));
 }

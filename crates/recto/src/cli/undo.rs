@@ -1,4 +1,4 @@
-//! `recto undo`: undoes recorded changes, file by file.
+//! `recto undo`: undoes recorded changes, those of several files in one transaction.
 
 mod report;
 
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use recto_journal::undo::Dependents;
 use recto_journal::undo_files::{
     self, FilePlan, NoChange, PlanOptions, Selection, Target, Undoer, WrittenFiles,
 };
@@ -58,7 +59,7 @@ pub struct Undo {
     #[arg(long)]
     dry_run: bool,
 
-    /// Also undo later changes that overlap, but none by other programs
+    /// Also undo later changes that overlap, as a whole, but none by other programs
     #[arg(long)]
     with_dependents: bool,
 
@@ -90,7 +91,10 @@ impl Undo {
         store.recover();
         let targets = self.targets(&reader, &root)?;
         let options = PlanOptions {
-            with_dependents: self.with_dependents,
+            dependents: match self.with_dependents {
+                true => Dependents::UndoChanges,
+                false => Dependents::Reject,
+            },
             is_partial: self.partial,
             skips_undone: self.session.is_some() || self.file.is_some(),
             skips_kept: self.session.is_some() && !self.with_kept,

@@ -1,9 +1,9 @@
 //! What a user does: keep, undo, undo the undo. Undo is that of `recto undo`.
 
 use recto_journal::Kind;
-use recto_journal::undo::HunkId;
+use recto_journal::undo::{Dependents, HunkId};
 use recto_journal::undo_files::{
-    self, Cause, NoChange, PlanOptions, Rejection, Selection, Undoer, WrittenFiles,
+    self, Cause, NoChange, PlanOptions, Rejection, Selection, Target, Undoer, WrittenFiles,
 };
 use recto_store::WriteStore;
 use serde::Deserialize;
@@ -112,18 +112,24 @@ fn undo(model: &mut Model, what: &Selection, action: &Action) -> Result<Value, S
     let reader = model.reader()?;
     let last = model.last_id();
     let is_session = matches!(what, Selection::Session(_));
-    let targets = undo_files::select(reader, what).map_err(failed)?;
-    let targets = targets.map_err(|NoChange(id)| format!("there is no change {id}"))?;
+    let select = || -> Result<Vec<Target>, String> {
+        let targets = undo_files::select(reader, what).map_err(failed)?;
+        targets.map_err(|NoChange(id)| format!("there is no change {id}"))
+    };
     let client = (CLIENT.to_string(), env!("CARGO_PKG_VERSION").to_string());
     let undoer = Undoer { reader, store: &model.store, root: &model.root, client };
     let options = PlanOptions {
-        with_dependents: action.with_dependents,
+        // Not the rest of the later change, which the dialog does not show.
+        dependents: match action.with_dependents {
+            true => Dependents::UndoHunks,
+            false => Dependents::Reject,
+        },
         is_partial: action.partial,
         skips_undone: action.ids.is_none(),
         skips_kept: is_session && !action.with_kept,
     };
     let (mut plans, mut rejections) = (Vec::new(), Vec::new());
-    for target in targets {
+    for target in select()? {
         let (plan, rejected) = undoer.plan(target, options).map_err(failed)?;
         plans.extend(plan);
         // The page shows the part of a session below the directory.
@@ -144,7 +150,14 @@ fn undo(model: &mut Model, what: &Selection, action: &Action) -> Result<Value, S
         }
     }
     if !rejections.is_empty() && (!action.partial || plans.is_empty()) {
-        let has_rest = !plans.is_empty();
+        let mut has_rest = !plans.is_empty();
+        if !has_rest && !action.partial {
+            // The rest may be in the files with the conflicts.
+            let options = PlanOptions { is_partial: true, ..options };
+            for target in select()? {
+                has_rest |= undoer.plan(target, options).map_err(failed)?.0.is_some();
+            }
+        }
         let conflict = html.into_string();
         return Ok(
             json!({"conflict": conflict, "n_conflicts": rejections.len(), "rest": has_rest}),

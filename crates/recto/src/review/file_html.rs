@@ -321,7 +321,8 @@ pub fn conflict(html: &mut Html, model: &Model, rejected: &Rejected) {
     for id in by {
         let who = match model.change(id.change) {
             Some(change) => {
-                format!("Change {} by {}, {}", id.change, who(change), time(change.time))
+                let kept = if model.kept.contains(id) { ", kept" } else { "" };
+                format!("Change {} by {}, {}{kept}", id.change, who(change), time(change.time))
             }
             None => "A change by another program".into(),
         };

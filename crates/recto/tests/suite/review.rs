@@ -1,5 +1,6 @@
 //! `recto review`: who may ask the server, what it shows, and what its actions do to files.
 
+mod conflicts;
 mod page;
 mod without_session;
 
