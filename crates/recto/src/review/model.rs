@@ -39,6 +39,8 @@ pub struct Model {
     /// The newest change of each file.
     newest: HashMap<PathBuf, u64>,
     version: Option<i64>,
+    /// Grows when something was noticed that a page should show.
+    n_news: u64,
     /// Grows with each change of `kept`.
     n_decisions: u64,
     counts: HashMap<(String, PathBuf), (Stamp, FileCounts)>,
@@ -107,25 +109,27 @@ impl Model {
             changes: HashMap::new(),
             newest: HashMap::new(),
             version: None,
+            n_news: 0,
             n_decisions: 0,
             counts: HashMap::new(),
             shown: Vec::new(),
         }
     }
 
-    /// Reads what was recorded since. Returns whether anything was.
-    pub fn refresh(&mut self) -> Result<bool, String> {
+    /// Reads what was recorded since.
+    pub fn refresh(&mut self) -> Result<(), String> {
         let failed = |error: recto_journal::Error| error.to_string();
         if self.reader.is_none() {
             self.reader = Reader::open(&self.dir).map_err(failed)?;
         }
-        let Some(reader) = &self.reader else { return Ok(false) };
+        let Some(reader) = &self.reader else { return Ok(()) };
         let live = self.dir.live_sessions();
-        let is_changed = self.live != live;
-        self.live = live;
+        if self.live != live {
+            (self.live, self.n_news) = (live, self.n_news + 1);
+        }
         let version = reader.version().map_err(failed)?;
         if self.version == Some(version) {
-            return Ok(is_changed);
+            return Ok(());
         }
         let all = reader.changes(&Filter::default()).map_err(failed)?;
         let kept = reader.kept().map_err(failed)?;
@@ -133,8 +137,15 @@ impl Model {
             (self.kept, self.n_decisions) = (kept, self.n_decisions + 1);
         }
         self.version = Some(version);
+        self.n_news += 1;
         self.index(all);
-        Ok(true)
+        Ok(())
+    }
+
+    /// Returns a number that has grown if something was noticed since the last call that a page
+    /// should show.
+    pub fn n_news(&self) -> u64 {
+        self.n_news
     }
 
     fn index(&mut self, all: Vec<Change>) {
@@ -229,20 +240,24 @@ impl Model {
 
     /// Remembers that a file is shown.
     pub fn watch(&mut self, path: &Path) {
+        let now = status(path);
+        // Another page may show it as it was.
+        let is_changed = self.shown.iter().any(|(shown, known)| shown == path && *known != now);
+        self.n_news += u64::from(is_changed);
         self.shown.retain(|(shown, _)| shown != path);
-        self.shown.insert(0, (path.to_path_buf(), status(path)));
+        self.shown.insert(0, (path.to_path_buf(), now));
         self.shown.truncate(MAX_SHOWN_FILES);
     }
 
-    /// Returns whether another program has changed a shown file since the last call.
-    pub fn files_changed(&mut self) -> bool {
+    /// Notices that another program has changed a shown file since the last call.
+    pub fn check_files(&mut self) {
         let mut is_changed = false;
         for (path, known) in &mut self.shown {
             let now = status(path);
             is_changed |= now != *known;
             *known = now;
         }
-        is_changed
+        self.n_news += u64::from(is_changed);
     }
 
     /// Marks hunks, or removes their marks.
@@ -251,7 +266,7 @@ impl Model {
         reader.keep(hunks, is_kept).map_err(|error| error.to_string())?;
         // This connection does not notice its own changes.
         self.version = None;
-        self.refresh().map(drop)
+        self.refresh()
     }
 
     /// Returns the path of a file below the directory, to show it.

@@ -109,18 +109,29 @@ impl Server {
         if self.n_pages.load(Ordering::Relaxed) > 0 {
             let server = self.clone();
             let refreshed = tokio::task::spawn_blocking(move || {
-                let mut model = lock(&server.model);
-                let is_changed = model.files_changed();
-                model.refresh().map(|is_refreshed| is_refreshed || is_changed)
+                server.with_model(|model| {
+                    model.check_files();
+                    // The next request reports an error.
+                    let _ = model.refresh();
+                });
             });
-            let refreshed = refreshed.await;
-            if let Ok(Ok(true)) = refreshed {
-                self.version.send_modify(|version| *version += 1);
-            }
+            let _ = refreshed.await;
             *lock(&self.last_use) = Instant::now();
         } else if lock(&self.last_use).elapsed() > REVIEW_IDLE {
             self.stop.cancel();
         }
+    }
+
+    /// Does something with the model, and announces what was noticed meanwhile, also if a request
+    /// noticed it: it is not noticed again.
+    fn with_model<T>(&self, run: impl FnOnce(&mut Model) -> T) -> T {
+        let mut model = lock(&self.model);
+        let before = model.n_news();
+        let result = run(&mut model);
+        if model.n_news() != before {
+            self.version.send_modify(|version| *version += 1);
+        }
+        result
     }
 
     async fn connection(self: Arc<Server>, stream: tokio::net::TcpStream) {
@@ -200,26 +211,23 @@ impl Server {
             let why = "The request is too large\n".into();
             return response(StatusCode::PAYLOAD_TOO_LARGE, TEXT, why);
         };
-        // What the answer contains at least. A page compares it with the next event.
-        let version = *self.version.borrow();
         let answered = tokio::task::spawn_blocking(move || {
-            let mut model = lock(&self.model);
-            let before = model.last_id();
-            let answer =
-                answer(&mut model, &parts.method, parts.uri.path(), parts.uri.query(), &body);
-            let is_changed = parts.method == Method::POST || model.last_id() != before;
-            drop(model);
-            if is_changed {
-                self.version.send_modify(|version| *version += 1);
-            }
+            let refreshed = self.with_model(Model::refresh);
+            // What the answer contains at least. A page compares it with the next event.
+            let version = *self.version.borrow();
+            let mut answer = match refreshed {
+                Err(why) => response(StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"),
+                Ok(()) => self.with_model(|model| {
+                    answer(model, &parts.method, parts.uri.path(), parts.uri.query(), &body)
+                }),
+            };
+            answer.headers_mut().insert("x-version", HeaderValue::from(version));
             answer
         });
-        let mut answer = answered.await.unwrap_or_else(|_| {
+        answered.await.unwrap_or_else(|_| {
             let why = "A bug in recto ended this request\n".into();
             response(StatusCode::INTERNAL_SERVER_ERROR, TEXT, why)
-        });
-        answer.headers_mut().insert("x-version", HeaderValue::from(version));
-        answer
+        })
     }
 }
 
@@ -231,9 +239,6 @@ fn answer(
     query: Option<&str>,
     body: &[u8],
 ) -> Response<ReviewBody> {
-    if let Err(why) = model.refresh() {
-        return response(StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n");
-    }
     let query = Query::new(query);
     let answered = match (method, path) {
         (&Method::GET, "/api/nav") => {

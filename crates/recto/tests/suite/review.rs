@@ -5,7 +5,7 @@ mod page;
 mod without_session;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -289,11 +289,7 @@ fn hostile_names_and_contents_are_shown_as_text() {
 fn a_change_of_a_running_session_is_announced() {
     let reviewed = reviewed();
     let page = reviewed.review();
-    let mut stream = page.connect();
-    let headers = page.headers().join("\r\n");
-    write!(stream, "GET /api/events HTTP/1.1\r\n{headers}\r\n\r\n").unwrap();
-    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
-    let mut next = || lines.by_ref().find(|line| line.starts_with("data:")).unwrap();
+    let mut next = page.events();
     let first = next();
     reviewed.edit("f.txt", "line 3\n", "three\n");
     let session = reviewed.last_session();
@@ -425,4 +421,21 @@ fn a_file_that_is_too_large_to_undo_is_not_read() {
     }
     let report: Value = serde_json::from_str(&reviewed.ok(&["review", "--json"])).unwrap();
     assert_eq!(report["sessions"][0]["files"][0]["hunks"], json!([]));
+}
+
+#[test]
+fn what_a_request_notices_is_announced_too() {
+    let reviewed = reviewed();
+    let session = reviewed.edits("f.txt", &[("line 3\n", "three\n")]);
+    let (page, other) = (reviewed.review(), reviewed.review());
+    let mut next = page.events();
+    next();
+    page.get("/api/nav");
+    // Often enough that a request notices a mark before the server asks for it.
+    for n in 0..6 {
+        let act = if n % 2 == 0 { "keep" } else { "reopen" };
+        other.act(json!({"act": act, "s": session, "ids": ["1.0"]}));
+        page.get("/api/nav");
+        next();
+    }
 }
