@@ -127,7 +127,7 @@ impl Review {
         let runtime = runtime()?;
         let served = runtime.block_on(async {
             let stop = signals::stop().map_err(|error| error.to_string())?;
-            Server::run(listener, Gate { port, token }, model, stop).await
+            Server::new(Gate { port, token }, model, stop).run(listener).await
         });
         // An undo that is being written finishes.
         runtime.shutdown_timeout(Duration::from_secs(5));

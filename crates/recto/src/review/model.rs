@@ -10,11 +10,9 @@ use recto_store::LocalStore;
 
 use super::view::{FileCounts, FileView};
 
-/// The time to count the parts of files, for a filter. Files that are not counted pass it.
-const COUNT_TIME: Duration = Duration::from_secs(2);
-
-/// The time to search the text of changes.
-const SEARCH_TIME: Duration = Duration::from_secs(2);
+/// The time of one request to search the text of changes and to count the parts of files. Files that
+/// are not counted pass a filter.
+const FILTER_TIME: Duration = Duration::from_secs(2);
 
 /// How many shown files are checked for changes by other programs.
 const MAX_SHOWN_FILES: usize = 8;
@@ -86,12 +84,25 @@ struct Stamp {
 }
 
 /// Which files to list.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFilter {
     /// Only files whose path or changed text contains this.
-    pub text: String,
+    text: String,
     /// Only files in this state.
-    pub state: String,
+    state: String,
+    /// When to stop reading files for it, in all sessions together.
+    end: Instant,
+}
+
+impl FileFilter {
+    /// Returns the filter of one request, whose time begins now.
+    pub fn new(text: String, state: String) -> FileFilter {
+        FileFilter { text, state, end: Instant::now() + FILTER_TIME }
+    }
+
+    fn is_late(&self) -> bool {
+        Instant::now() > self.end
+    }
 }
 
 impl Model {
@@ -301,21 +312,18 @@ impl Model {
         let mut listed: Vec<usize> = (0..session.files.len()).collect();
         if !filter.text.is_empty() {
             let wanted = filter.text.to_lowercase();
-            let end = Instant::now() + SEARCH_TIME;
             listed.retain(|index| {
                 let file = &session.files[*index];
                 let path = self.shown(&file.path).to_string_lossy().to_lowercase();
-                path.contains(&wanted) || (Instant::now() < end && self.contains(file, &wanted))
+                path.contains(&wanted) || (!filter.is_late() && self.contains(file, &wanted))
             });
         }
         if !filter.state.is_empty() {
             let paths: Vec<PathBuf> =
                 listed.iter().map(|index| session.files[*index].path.clone()).collect();
-            let end = Instant::now() + COUNT_TIME;
-            let mut is_listed = paths.iter().map(|path| {
-                let is_late = Instant::now() > end;
-                is_late || self.counts(key, path).is_in(&filter.state)
-            });
+            let mut is_listed = paths
+                .iter()
+                .map(|path| filter.is_late() || self.counts(key, path).is_in(&filter.state));
             listed.retain(|_| is_listed.next().unwrap_or(true));
         }
         listed
@@ -407,5 +415,46 @@ impl FileCounts {
             "conflict" => self.n_conflicts > 0,
             _ => true,
         }
+    }
+}
+
+/// Returns a model of a directory without recorded changes.
+#[cfg(test)]
+pub fn empty(root: &Path) -> Model {
+    let options = recto_store::local::Options {
+        roots: vec![root.to_path_buf()],
+        hidden: Default::default(),
+        allows_git_writes: true,
+        is_durable: false,
+    };
+    let store = LocalStore::open(options).expect("the directory exists");
+    let dir = StateDir::create(&root.join("state")).expect("the directory is writable");
+    Model::new(root.to_path_buf(), dir, store)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_filter_is_that_of_all_sessions() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, mut model) = (folder.path(), empty(folder.path()));
+        for key in ["one", "other"] {
+            let path = root.join(key);
+            let files = vec![ReviewedFile { path, changes: Vec::new() }];
+            let (key, client) = (key.to_string(), String::new());
+            let session =
+                ReviewedSession { key, name: None, client, start: 0, last: 0, files, n_changes: 0 };
+            model.sessions.push(session);
+        }
+        let mut filter = FileFilter::new(String::new(), "kept".into());
+        let mut n_listed =
+            |filter: &FileFilter| ["one", "other"].map(|key| model.listed(key, filter).len());
+        assert_eq!(n_listed(&filter), [0, 0]);
+        filter.end -= 2 * FILTER_TIME;
+        assert_eq!(n_listed(&filter), [1, 1], "files that are not counted pass");
     }
 }
