@@ -186,6 +186,28 @@ test("two pages stay consistent", async () => {
   quiet(other);
 });
 
+test("a live change leaves the same hunk selected", async () => {
+  scene.write("f.txt", LINES);
+  const client = await scene.client();
+  await client.edit("f.txt", "line 5\n", "five\n");
+  await client.edit("f.txt", "line 20\n", "twenty\n");
+  const page = await openPage(await scene.review());
+  await waitStates(page, ["open", "open"]);
+  await page.keyboard.press("j");
+  const selected = page.locator("#main .h.sel");
+  await selected.getByText("twenty").waitFor();
+  await client.edit("f.txt", "line 12\n", "twelve\n");
+  await waitStates(page, ["open", "open", "open"]);
+  assert.match(await selected.innerText(), /twenty/);
+  await page.keyboard.press("u");
+  await waitStates(page, ["open", "open", "undone"]);
+  await client.edit("f.txt", "line 1\n", "one\n");
+  await waitStates(page, ["open", "open", "open", "undone"]);
+  assert.match(await selected.innerText(), /twenty/);
+  assert.match(scene.read("f.txt"), /one\n[^]*five\n[^]*twelve\n[^]*line 20\n/);
+  quiet(page);
+});
+
 test("everything works with the keyboard alone", async () => {
   scene.write("f.txt", LINES);
   scene.write("g.txt", LINES);

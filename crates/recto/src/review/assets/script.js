@@ -162,7 +162,7 @@ async function loadFile() {
   const text = await html("file?" + wanted + (n > 40 ? "&n=" + n : ""));
   if (number !== loadNumber) return;
   if (isSame && text === shown) return;
-  const keep = isSame && { top: main.scrollTop, index: hunks().findIndex((it) => it.classList.contains("sel")) };
+  const last = selected(), keep = isSame && { top: main.scrollTop, index: hunks().indexOf(last), ids: idsOf(last) };
   [shown, shownQuery] = [text, wanted];
   put(main, text);
   document.title = decodeURIComponent(state.file).split("/").pop() + " · recto review";
@@ -170,10 +170,13 @@ async function loadFile() {
   if (all.length && !performance.getEntriesByName("recto-first-file").length) requestAnimationFrame(() => performance.mark("recto-first-file"));
   if (keep) {
     main.scrollTop = keep.top;
-    select(all[Math.min(keep.index, all.length - 1)], false);
+    // The same hunk, which others may have been added before; only if it is gone, the one in its place.
+    const ids = shares(keep.ids, acted) ? [...keep.ids, ...acted] : keep.ids;
+    const same = all.find((it) => shares(idsOf(it), ids));
+    select(same || all[Math.min(keep.index, all.length - 1)], false);
   } else {
     main.scrollTop = 0;
-    const linked = state.hunk && all.find((it) => it.dataset.ids.split(",").includes(state.hunk));
+    const linked = state.hunk && all.find((it) => idsOf(it).includes(state.hunk));
     select(linked || all.find((it) => it.matches(".open, .conflict")) || all[0], Boolean(linked));
   }
   more();
@@ -221,12 +224,14 @@ async function gap(button) {
 // Hunks.
 const hunks = () => [...$("main").querySelectorAll(".h")];
 const selected = () => $("main").querySelector(".h.sel");
+const idsOf = (hunk) => hunk ? hunk.dataset.ids.split(",") : [];
+const shares = (some, others) => some.some((id) => others.includes(id));
 function select(hunk, isScrolled = true) {
   const last = selected();
   if (last) last.classList.remove("sel");
   if (!hunk) return;
   hunk.classList.add("sel");
-  state.hunk = hunk.dataset.ids.split(",")[0];
+  state.hunk = idsOf(hunk)[0];
   writeHash(true);
   if (isScrolled) {
     hunk.scrollIntoView({ block: "nearest" });
@@ -254,10 +259,13 @@ async function moveFile(step) {
 }
 
 // Actions.
+// All ids of the hunk that was acted on last: an undo gives it others.
+let acted = [];
 const did = { keep: "Kept", reopen: "Reopened", undo: "Undone", redo: "Redone" };
 async function act(body) {
   try {
     const done = await (await api("act", { s: state.session, ...body })).json();
+    if (body.ids) acted = [...(shares(body.ids, acted) ? acted : []), ...body.ids, ...(done.undos || [])];
     if (body.act === "undo" && done.undos && done.undos.length) state.undos.push(done.undos);
     if (done.conflict) return conflict(body, done);
     if (!done.n_hunks) return toast("There is nothing to " + body.act + ".");
@@ -279,7 +287,7 @@ function actOn(name, hunk) {
   if (!status) return toast("This change is not by this session, so it is not offered for undo.");
   if (name === "keep" && status === "kept") name = "reopen";
   if (status === "undone" ? name !== "redo" : name === "redo") return toast(`This hunk is ${status}.`);
-  act({ act: name, f: state.file, ids: hunk.dataset.ids.split(",") });
+  act({ act: name, f: state.file, ids: idsOf(hunk) });
 }
 function redo() {
   const hunk = selected();
