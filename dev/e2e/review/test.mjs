@@ -291,6 +291,94 @@ test("the next file is reached beyond the rows in sight", async () => {
   quiet(page);
 });
 
+test("the focus stays on the row of the same session", async () => {
+  scene.write("f.txt", LINES);
+  const first = await scene.client("first-client", "1.0");
+  await first.edit("f.txt", "line 3\n", "three\n");
+  const second = await scene.client("second-client", "2.0");
+  await second.edit("f.txt", "line 20\n", "twenty\n");
+  const page = await openPage(await scene.review());
+  await page.locator(".s .tw").nth(1).click();
+  const focused = () => page.evaluate(() => document.activeElement.closest(".s")?.querySelector(".tw").innerText ?? "");
+  await page.locator(".s .f").nth(1).focus();
+  assert.match(await focused(), /first-client/);
+  // The order of the sessions changes, too.
+  await first.edit("f.txt", "line 10\n", "ten\n");
+  await page.locator(".s .tw").first().getByText("2 changes").waitFor();
+  await waitFor(async () => /first-client/.test(await focused()));
+  assert.ok(await page.evaluate(() => document.activeElement.matches(".f")));
+  await page.locator(".s .tw").nth(1).focus();
+  await second.edit("f.txt", "line 28\n", "last\n");
+  await page.locator(".s .tw").first().getByText("2 changes").waitFor();
+  await waitFor(async () => /second-client/.test(await focused()));
+  quiet(page);
+});
+
+test("a session that was closed stays closed", async () => {
+  scene.write("f.txt", LINES);
+  const client = await scene.client();
+  await client.edit("f.txt", "line 3\n", "three\n");
+  const page = await openPage(await scene.review());
+  await page.locator(".s.on .f").waitFor();
+  await page.locator(".tw").click();
+  await page.locator('.tw[aria-expanded="false"]').waitFor();
+  await client.edit("f.txt", "line 20\n", "twenty\n");
+  await page.locator(".tw").getByText("2 changes").waitFor();
+  assert.equal(await page.locator(".s.on").count(), 0);
+  quiet(page);
+});
+
+test("a tab without a token takes the printed address", async () => {
+  scene.write("f.txt", LINES);
+  const client = await scene.client();
+  await client.edit("f.txt", "line 3\n", "three\n");
+  const address = await scene.review();
+  const page = await openPage(address.split("#")[0]);
+  await page.getByText("no valid token").waitFor();
+  await page.goto(address);
+  await waitStates(page, ["open"]);
+  assert.ok(!(await page.evaluate(() => location.href)).includes("t="));
+  quiet(page);
+});
+
+test("a narrow page asks for a file", async () => {
+  scene.write("f.txt", LINES);
+  const client = await scene.client();
+  await client.edit("f.txt", "line 3\n", "three\n");
+  const page = await openPage(await scene.review(), { viewport: { width: 760, height: 740 } });
+  await page.locator("#main").getByText("Choose a file").waitFor();
+  await page.click("#menu");
+  await page.locator(".f").click();
+  await waitStates(page, ["open"]);
+  quiet(page);
+});
+
+test("an undo is undone once", async () => {
+  scene.write("f.txt", LINES);
+  const client = await scene.client();
+  await client.edit("f.txt", "line 3\n", "three\n");
+  const address = await scene.review();
+  const page = await openPage(address);
+  await waitStates(page, ["open"]);
+  await page.keyboard.press("u");
+  await waitStates(page, ["undone"]);
+  await page.keyboard.press("z");
+  await waitStates(page, ["open"]);
+  await page.keyboard.press("z");
+  await page.getByText("No undo in this page to undo.").waitFor();
+  // Nor again if another page has undone it.
+  await page.keyboard.press("u");
+  await waitStates(page, ["undone"]);
+  const other = await openPage(address);
+  await waitStates(other, ["undone"]);
+  await other.keyboard.press("z");
+  await waitStates(page, ["open"]);
+  await page.keyboard.press("z");
+  await page.getByText("There is nothing to redo.").waitFor();
+  assert.equal(await page.getByRole("dialog").count(), 0);
+  quiet(page);
+});
+
 test("search, filters and addresses of hunks", async () => {
   await example(scene);
   const address = await scene.review();

@@ -125,7 +125,8 @@ fn undo(model: &mut Model, what: &Selection, action: &Action) -> Result<Value, S
             false => Dependents::Reject,
         },
         is_partial: action.partial,
-        skips_undone: action.ids.is_none(),
+        // Another page may have redone it.
+        skips_undone: action.ids.is_none() || action.act == Act::Redo,
         skips_kept: is_session && !action.with_kept,
     };
     let (mut plans, mut rejections) = (Vec::new(), Vec::new());
@@ -168,11 +169,13 @@ fn undo(model: &mut Model, what: &Selection, action: &Action) -> Result<Value, S
         html.raw("<h2><bdi>").text(model.shown(path).display());
         html.raw("</bdi></h2><p class=\"note\">").text(error).raw("</p>");
     }
-    let n_hunks: usize = written.iter().map(|plan| plan.undone().len()).sum();
+    let hunks: Vec<String> =
+        written.iter().flat_map(|plan| plan.undone()).map(query::hunk).collect();
     let (n_files, n_conflicts) = (written.len(), rejections.len() + failed.len());
     model.refresh()?;
     let mut done = json!({
-        "n_hunks": n_hunks,
+        "n_hunks": hunks.len(),
+        "hunks": hunks,
         "n_files": n_files,
         "undos": model.undos_since(last),
     });
