@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { chromiumWith, Scene, axe, closeBrowser, openPage } from "./harness.mjs";
+import { chromiumWith, Scene, axe, closeBrowser, hunk, openPage, quiet, waitFor, waitStates } from "./harness.mjs";
 import { example, LINES } from "./project.mjs";
 
 const SHOTS = process.env.RECTO_E2E_SHOTS;
@@ -18,19 +18,6 @@ async function shot(page, name) {
   mkdirSync(SHOTS, { recursive: true });
   await page.screenshot({ path: join(SHOTS, name + ".png") });
 }
-const hunk = (page, index) => page.locator("#main .h").nth(index);
-const states = (page) => page.locator("#main .h").evaluateAll((all) => all.map((it) => it.classList[1]));
-const waitStates = (page, expected) => page.waitForFunction((expected) => {
-  const found = [...document.querySelectorAll("#main .h")].map((it) => it.classList[1]);
-  return JSON.stringify(found) === JSON.stringify(expected);
-}, expected);
-async function waitFor(check) {
-  for (const end = Date.now() + 10000; Date.now() < end;) {
-    if (await check()) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  assert.fail("waited for 10 s: " + check);
-}
 /** Opens the file that both sessions of the example changed, in the first of them. */
 async function openServer(page) {
   await page.locator(".s .tw").nth(1).click();
@@ -38,7 +25,6 @@ async function openServer(page) {
   await rows.nth(1).click();
   await page.locator("#main .h").nth(3).waitFor();
 }
-const quiet = (page) => assert.deepEqual(page.errors, []);
 async function accessible(page, what) {
   // In another world, so that the page's own policy stays in force.
   const session = await page.context().newCDPSession(page);
@@ -186,28 +172,6 @@ test("two pages stay consistent", async () => {
   quiet(other);
 });
 
-test("a live change leaves the same hunk selected", async () => {
-  scene.write("f.txt", LINES);
-  const client = await scene.client();
-  await client.edit("f.txt", "line 5\n", "five\n");
-  await client.edit("f.txt", "line 20\n", "twenty\n");
-  const page = await openPage(await scene.review());
-  await waitStates(page, ["open", "open"]);
-  await page.keyboard.press("j");
-  const selected = page.locator("#main .h.sel");
-  await selected.getByText("twenty").waitFor();
-  await client.edit("f.txt", "line 12\n", "twelve\n");
-  await waitStates(page, ["open", "open", "open"]);
-  assert.match(await selected.innerText(), /twenty/);
-  await page.keyboard.press("u");
-  await waitStates(page, ["open", "open", "undone"]);
-  await client.edit("f.txt", "line 1\n", "one\n");
-  await waitStates(page, ["open", "open", "open", "undone"]);
-  assert.match(await selected.innerText(), /twenty/);
-  assert.match(scene.read("f.txt"), /one\n[^]*five\n[^]*twelve\n[^]*line 20\n/);
-  quiet(page);
-});
-
 test("everything works with the keyboard alone", async () => {
   scene.write("f.txt", LINES);
   scene.write("g.txt", LINES);
@@ -268,114 +232,6 @@ test("everything works with the keyboard alone", async () => {
   await page.getByRole("dialog").waitFor();
   await key("Enter");
   await waitFor(() => scene.read("f.txt") === changed.replace("three", "line 3"));
-  quiet(page);
-});
-
-test("the next file is reached beyond the rows in sight", async () => {
-  const client = await scene.client();
-  const name = (n) => `${String(n).padStart(3, "0")}.txt`;
-  for (let n = 0; n < 130; n++) await client.create(name(n), "new\n");
-  await client.end();
-  const page = await openPage(await scene.review());
-  await page.locator(".fh").getByText(name(0)).waitFor();
-  for (let n = 1; n <= 100; n++) {
-    await page.keyboard.press("J");
-    await page.locator(".fh").getByText(name(n)).waitFor();
-  }
-  await page.locator("#nav .f[aria-current]").waitFor();
-  await page.locator("#nav").evaluate((nav) => { nav.scrollTop = 0; });
-  await page.waitForFunction(() => !document.querySelector("#nav .f[aria-current]"));
-  await page.keyboard.press("K");
-  await page.locator(".fh").getByText(name(99)).waitFor();
-  await page.locator("#nav .f[aria-current]").waitFor();
-  quiet(page);
-});
-
-test("the focus stays on the row of the same session", async () => {
-  scene.write("f.txt", LINES);
-  const first = await scene.client("first-client", "1.0");
-  await first.edit("f.txt", "line 3\n", "three\n");
-  const second = await scene.client("second-client", "2.0");
-  await second.edit("f.txt", "line 20\n", "twenty\n");
-  const page = await openPage(await scene.review());
-  await page.locator(".s .tw").nth(1).click();
-  const focused = () => page.evaluate(() => document.activeElement.closest(".s")?.querySelector(".tw").innerText ?? "");
-  await page.locator(".s .f").nth(1).focus();
-  assert.match(await focused(), /first-client/);
-  // The order of the sessions changes, too.
-  await first.edit("f.txt", "line 10\n", "ten\n");
-  await page.locator(".s .tw").first().getByText("2 changes").waitFor();
-  await waitFor(async () => /first-client/.test(await focused()));
-  assert.ok(await page.evaluate(() => document.activeElement.matches(".f")));
-  await page.locator(".s .tw").nth(1).focus();
-  await second.edit("f.txt", "line 28\n", "last\n");
-  await page.locator(".s .tw").first().getByText("2 changes").waitFor();
-  await waitFor(async () => /second-client/.test(await focused()));
-  quiet(page);
-});
-
-test("a session that was closed stays closed", async () => {
-  scene.write("f.txt", LINES);
-  const client = await scene.client();
-  await client.edit("f.txt", "line 3\n", "three\n");
-  const page = await openPage(await scene.review());
-  await page.locator(".s.on .f").waitFor();
-  await page.locator(".tw").click();
-  await page.locator('.tw[aria-expanded="false"]').waitFor();
-  await client.edit("f.txt", "line 20\n", "twenty\n");
-  await page.locator(".tw").getByText("2 changes").waitFor();
-  assert.equal(await page.locator(".s.on").count(), 0);
-  quiet(page);
-});
-
-test("a tab without a token takes the printed address", async () => {
-  scene.write("f.txt", LINES);
-  const client = await scene.client();
-  await client.edit("f.txt", "line 3\n", "three\n");
-  const address = await scene.review();
-  const page = await openPage(address.split("#")[0]);
-  await page.getByText("no valid token").waitFor();
-  await page.goto(address);
-  await waitStates(page, ["open"]);
-  assert.ok(!(await page.evaluate(() => location.href)).includes("t="));
-  quiet(page);
-});
-
-test("a narrow page asks for a file", async () => {
-  scene.write("f.txt", LINES);
-  const client = await scene.client();
-  await client.edit("f.txt", "line 3\n", "three\n");
-  const page = await openPage(await scene.review(), { viewport: { width: 760, height: 740 } });
-  await page.locator("#main").getByText("Choose a file").waitFor();
-  await page.click("#menu");
-  await page.locator(".f").click();
-  await waitStates(page, ["open"]);
-  quiet(page);
-});
-
-test("an undo is undone once", async () => {
-  scene.write("f.txt", LINES);
-  const client = await scene.client();
-  await client.edit("f.txt", "line 3\n", "three\n");
-  const address = await scene.review();
-  const page = await openPage(address);
-  await waitStates(page, ["open"]);
-  await page.keyboard.press("u");
-  await waitStates(page, ["undone"]);
-  await page.keyboard.press("z");
-  await waitStates(page, ["open"]);
-  await page.keyboard.press("z");
-  await page.getByText("No undo in this page to undo.").waitFor();
-  // Nor again if another page has undone it.
-  await page.keyboard.press("u");
-  await waitStates(page, ["undone"]);
-  const other = await openPage(address);
-  await waitStates(other, ["undone"]);
-  await other.keyboard.press("z");
-  await waitStates(page, ["open"]);
-  await page.keyboard.press("z");
-  await page.getByText("There is nothing to redo.").waitFor();
-  assert.equal(await page.getByRole("dialog").count(), 0);
   quiet(page);
 });
 
