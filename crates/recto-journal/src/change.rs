@@ -95,6 +95,22 @@ pub struct Session {
     pub version: String,
 }
 
+/// The name of a known session. It is not empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionName(String);
+
+impl SessionName {
+    /// Returns the name, or `None` if it is that of an unknown session.
+    pub fn new(name: &str) -> Option<SessionName> {
+        (!name.is_empty()).then(|| SessionName(name.into()))
+    }
+
+    /// Returns the name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl Kind {
     const ALL: [Kind; 6] =
         [Kind::Create, Kind::Edit, Kind::Remove, Kind::Move, Kind::Undo, Kind::Foreign];

@@ -26,7 +26,7 @@ pub mod state_dir;
 pub mod undo;
 pub mod undo_files;
 
-pub use change::{Change, Kind, Session, State};
+pub use change::{Change, Kind, Session, SessionName, State};
 pub use error::{Error, Result};
 pub use journal::{Journal, Settings};
 pub use reader::{Filter, Reader};

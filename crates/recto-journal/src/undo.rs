@@ -92,16 +92,27 @@ pub enum Reason {
     NameTaken,
 }
 
+/// What to do with later changes that overlap a hunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dependents {
+    /// Rejects the hunk.
+    #[default]
+    Reject,
+    /// Undoes their hunks that are in the way.
+    UndoHunks,
+    /// Undoes them as a whole.
+    UndoChanges,
+}
+
 /// Plans to undo hunks of a file. The steps are all changes since the first that is to be undone, in
 /// order, and lead to `content`, which is `None` if the file does not exist.
 ///
-/// Fails with all hunks that cannot be undone. With `with_dependents`, later changes that overlap
-/// are undone too.
+/// Fails with all hunks that cannot be undone.
 pub fn plan(
     steps: &[Step],
     content: Option<&[u8]>,
     hunks: &[HunkId],
-    with_dependents: bool,
+    dependents: Dependents,
 ) -> Result<Plan, Vec<Rejected>> {
     let mut wanted: BTreeSet<HunkId> = hunks.iter().copied().collect();
     loop {
@@ -110,12 +121,24 @@ pub fn plan(
             Err(rejected) => rejected,
         };
         let n_wanted = wanted.len();
-        if with_dependents {
-            for Rejected { reason, .. } in &rejected {
-                let Reason::Overlapped { by } = reason else { continue };
-                for overlapping in by {
-                    wanted.extend(all_hunks(steps, overlapping.change));
-                }
+        let by = rejected.iter().filter_map(|rejected| match &rejected.reason {
+            Reason::Overlapped { by } => Some(by),
+            _ => None,
+        });
+        let by: BTreeSet<HunkId> = by.flatten().copied().collect();
+        if dependents != Dependents::Reject && !by.is_empty() {
+            let changes: BTreeSet<u64> = by.iter().map(|id| id.change).collect();
+            let is_wanted = |id: &HunkId| match dependents {
+                Dependents::UndoChanges => changes.contains(&id.change),
+                _ => by.contains(id),
+            };
+            let history = History::of(steps);
+            let (undos, own): (Vec<HunkId>, Vec<HunkId>) =
+                history.undoable().filter(is_wanted).partition(|id| history.is_undo(*id));
+            wanted.extend(own);
+            // An undo is in the way of a hunk also if another hunk is that is not undone yet.
+            if wanted.len() == n_wanted {
+                wanted.extend(undos);
             }
         }
         if wanted.len() == n_wanted {
@@ -140,12 +163,6 @@ pub fn authors(steps: &[Step], n_bytes: u64) -> Vec<(Range<u64>, Author)> {
         (start..at, author(origin))
     });
     spans.filter(|(range, _)| !range.is_empty()).collect()
-}
-
-/// Returns all hunks of a change, unless it was not made by recto.
-fn all_hunks(steps: &[Step], change: u64) -> Vec<HunkId> {
-    let step = steps.iter().find(|step| step.id == change && !step.is_foreign && change != 0);
-    step.map(Step::hunk_ids).unwrap_or_default()
 }
 
 impl Step {
@@ -242,6 +259,18 @@ impl<'a> History<'a> {
             }
         }
         true
+    }
+
+    /// Returns the hunks that are not undone and were made by recto.
+    fn undoable(&self) -> impl Iterator<Item = HunkId> {
+        let is_own = |unit: &&Unit<'_>| unit.id.change != 0 && !self.steps[unit.step].is_foreign;
+        let units = self.units.iter().filter(|unit| unit.undone_by.is_none()).filter(is_own);
+        units.map(|unit| unit.id)
+    }
+
+    fn is_undo(&self, id: HunkId) -> bool {
+        let unit = self.find(id).map(|unit| &self.units[unit]);
+        unit.is_some_and(|unit| matches!(unit.effect, UnitEffect::Undo { .. }))
     }
 
     fn find(&self, id: HunkId) -> Option<usize> {

@@ -3,20 +3,21 @@
 //! Everything is planned before anything is written. Each file is then written by the same protocol
 //! as an edit, which fails if the file changed since it was read, and the undo is recorded too.
 
+mod read;
+
 use std::collections::{BTreeMap, HashMap};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_platform::FileKind;
 use recto_store::path::AbsPath;
 use recto_store::record::{Origin, RecordedMetadata};
-use recto_store::{Context, FileStep, LocalStore, StepError, Store, WriteError, WriteStore};
+use recto_store::{Context, FileStep, LocalStore, StepError, WriteError, WriteStore};
 
-use crate::change::{Change, Kind, State};
+use crate::change::{Change, Kind, SessionName, State};
 use crate::error::Result;
 use crate::reader::{Filter, Reader};
-use crate::undo::{self, HunkId, MOVE, Plan, Reason, Rejected};
+use crate::undo::{self, Dependents, HunkId, MOVE, Plan, Reason, Rejected};
+pub use read::{Unread, read};
 
 /// What to undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub enum Selection {
     /// These parts of changes.
     Hunks(Vec<HunkId>),
     /// All changes of a session.
-    Session(String),
+    Session(SessionName),
     /// All changes of a file.
     File(PathBuf),
     /// The last change below a directory that is not undone.
@@ -44,8 +45,8 @@ pub struct Target {
 /// What to do with hunks that cannot be undone as they are.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlanOptions {
-    /// Undo later changes that overlap too.
-    pub with_dependents: bool,
+    /// What to do with later changes that overlap.
+    pub dependents: Dependents,
     /// Leave out hunks that cannot be undone.
     pub is_partial: bool,
     /// Leave out hunks that are undone already.
@@ -138,8 +139,9 @@ pub fn select(
             Vec::new()
         }
         Selection::Session(name) => {
+            let name = name.as_str();
             let is_of =
-                |change: &&Change| change.session.as_ref().is_some_and(|own| own.name == *name);
+                |change: &&Change| change.session.as_ref().is_some_and(|own| own.name == name);
             candidates.filter(is_of).collect()
         }
         Selection::File(path) => candidates.filter(|change| change.path == *path).collect(),
@@ -224,12 +226,12 @@ impl Undoer<'_> {
         let is_content = |change: &&Change| change.state == State::Done && change.moved.is_none();
         let is_link = lineage.iter().rev().find(is_content).is_some_and(Change::is_of_link);
         let before = match is_link {
-            true => read_link(self.store, &path),
+            true => read::read_link(self.store, &path),
             false => read(self.store, &path),
         };
         let before = match before {
             Ok(before) => before,
-            Err(cause) => return Ok(file(Cause::File(cause))),
+            Err(cause) => return Ok(file(Cause::File(cause.to_string()))),
         };
         let steps = self.reader.steps(&path, before.as_deref())?;
         let changes = target.changes.iter().filter(|change| change.moved.is_none());
@@ -253,7 +255,7 @@ impl Undoer<'_> {
             Err(cause) => return Ok(file(cause)),
         };
         loop {
-            match undo::plan(&steps, before.as_deref(), &hunks, options.with_dependents) {
+            match undo::plan(&steps, before.as_deref(), &hunks, options.dependents) {
                 Ok(mut plan) => {
                     let is_any = !hunks.is_empty() || !moves.is_empty();
                     let is_other = |change: &Change| {
@@ -437,52 +439,7 @@ impl FilePlan {
 
 const CHANGED: &str = "the file changed meanwhile; try again";
 
-const LEADS_ELSEWHERE: &str = "a link now leads elsewhere";
-
 /// Returns a recorded path, which is absolute.
 fn abs(path: &Path) -> AbsPath {
     AbsPath::of(path.to_path_buf(), path.display().to_string())
-}
-
-/// Returns the target of a symbolic link.
-fn read_link(store: &LocalStore, path: &Path) -> std::result::Result<Option<Vec<u8>>, String> {
-    let found = store.probe_link(&abs(path), &Context::default());
-    let found = found.map_err(|error| error.to_string())?;
-    if found.real_path != path {
-        return Err(LEADS_ELSEWHERE.into());
-    }
-    match found.kind {
-        None => Ok(None),
-        Some(FileKind::Symlink) => {
-            let target = std::fs::read_link(path).map_err(|error| error.to_string())?;
-            Ok(Some(target.into_os_string().into_vec()))
-        }
-        Some(_) => Err("there is no symbolic link any more".into()),
-    }
-}
-
-/// Reads a file, which must still be where it was: no directory of its path may be a link now.
-pub fn read(store: &LocalStore, path: &Path) -> std::result::Result<Option<Vec<u8>>, String> {
-    let (context, name) = (Context::default(), abs(path));
-    if store.real_path(&name, &context).is_some_and(|real| real != path) {
-        return Err(LEADS_ELSEWHERE.into());
-    }
-    match store.open(&name, &context) {
-        Ok(bytes) => {
-            let mut content = vec![0; bytes.size() as usize];
-            let mut n_read = 0;
-            while n_read < content.len() {
-                match bytes.read_at(&mut content[n_read..], n_read as u64) {
-                    Ok(0) => break,
-                    Ok(n) => n_read += n,
-                    Err(error) => return Err(error.to_string()),
-                }
-            }
-            content.truncate(n_read);
-            bytes.check_unchanged().map_err(|error| error.to_string())?;
-            Ok(Some(content))
-        }
-        Err(recto_store::Error::FileNotFound { .. }) => Ok(None),
-        Err(error) => Err(error.to_string()),
-    }
 }

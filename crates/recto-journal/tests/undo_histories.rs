@@ -168,7 +168,12 @@ fn check_only_the_hunk_changed(now: &[u8], undone: &[u8], hunk: &Hunk, what: &st
 fn undo(file: &File, sample: &Sample, distance: usize, what: &str) -> Option<Vec<u8>> {
     let id = HunkId { change: sample.step as u64 + 1, hunk: sample.hunk as u32 };
     let plan_at = |last: usize| {
-        undo::plan(&file.steps[sample.step..=last], Some(&file.versions[last + 1]), &[id], false)
+        undo::plan(
+            &file.steps[sample.step..=last],
+            Some(&file.versions[last + 1]),
+            &[id],
+            undo::Dependents::Reject,
+        )
     };
     let last = sample.step + distance;
     match plan_at(last) {

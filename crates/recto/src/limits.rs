@@ -433,6 +433,10 @@ limits! {
     JOURNAL_CONTENT: bytes usize = recto_journal::keeping::MAX_CONTENT,
         "the change is listed; it can be undone unless it created or removed the file",
         Not("16 MiB are compressed and written for every case");
+    /// Size of a file whose changes are undone or shown for review.
+    UNDONE_FILE: bytes u64 = recto_store::limits::TRANSACTION_BYTES,
+        "the undo is rejected; `recto review` names the file",
+        By("a_file_that_is_too_large_to_undo_is_not_read");
     /// Time that a recorded change is kept.
     JOURNAL_AGE: time Duration = recto_journal::keeping::MAX_AGE,
         "the change is removed from the journal",

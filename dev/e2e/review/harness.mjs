@@ -1,4 +1,5 @@
 // Starts recto's servers and Chromium for the tests of the review page.
+import assert from "node:assert/strict";
 import { spawn, execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
@@ -148,3 +149,18 @@ export async function openPage(address, options = {}) {
   if (address) await page.goto(address);
   return page;
 }
+
+// What tests ask of a page.
+export const hunk = (page, index) => page.locator("#main .h").nth(index);
+export const waitStates = (page, expected) => page.waitForFunction((expected) => {
+  const found = [...document.querySelectorAll("#main .h")].map((it) => it.classList[1]);
+  return JSON.stringify(found) === JSON.stringify(expected);
+}, expected);
+export async function waitFor(check) {
+  for (const end = Date.now() + 10000; Date.now() < end;) {
+    if (await check()) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  assert.fail("waited for 10 s: " + check);
+}
+export const quiet = (page) => assert.deepEqual(page.errors, []);

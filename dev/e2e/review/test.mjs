@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { chromiumWith, Scene, axe, closeBrowser, openPage } from "./harness.mjs";
+import { chromiumWith, Scene, axe, closeBrowser, hunk, openPage, quiet, waitFor, waitStates } from "./harness.mjs";
 import { example, LINES } from "./project.mjs";
 
 const SHOTS = process.env.RECTO_E2E_SHOTS;
@@ -18,19 +18,6 @@ async function shot(page, name) {
   mkdirSync(SHOTS, { recursive: true });
   await page.screenshot({ path: join(SHOTS, name + ".png") });
 }
-const hunk = (page, index) => page.locator("#main .h").nth(index);
-const states = (page) => page.locator("#main .h").evaluateAll((all) => all.map((it) => it.classList[1]));
-const waitStates = (page, expected) => page.waitForFunction((expected) => {
-  const found = [...document.querySelectorAll("#main .h")].map((it) => it.classList[1]);
-  return JSON.stringify(found) === JSON.stringify(expected);
-}, expected);
-async function waitFor(check) {
-  for (const end = Date.now() + 10000; Date.now() < end;) {
-    if (await check()) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  assert.fail("waited for 10 s: " + check);
-}
 /** Opens the file that both sessions of the example changed, in the first of them. */
 async function openServer(page) {
   await page.locator(".s .tw").nth(1).click();
@@ -38,7 +25,6 @@ async function openServer(page) {
   await rows.nth(1).click();
   await page.locator("#main .h").nth(3).waitFor();
 }
-const quiet = (page) => assert.deepEqual(page.errors, []);
 async function accessible(page, what) {
   // In another world, so that the page's own policy stays in force.
   const session = await page.context().newCDPSession(page);
@@ -246,26 +232,6 @@ test("everything works with the keyboard alone", async () => {
   await page.getByRole("dialog").waitFor();
   await key("Enter");
   await waitFor(() => scene.read("f.txt") === changed.replace("three", "line 3"));
-  quiet(page);
-});
-
-test("the next file is reached beyond the rows in sight", async () => {
-  const client = await scene.client();
-  const name = (n) => `${String(n).padStart(3, "0")}.txt`;
-  for (let n = 0; n < 130; n++) await client.create(name(n), "new\n");
-  await client.end();
-  const page = await openPage(await scene.review());
-  await page.locator(".fh").getByText(name(0)).waitFor();
-  for (let n = 1; n <= 100; n++) {
-    await page.keyboard.press("J");
-    await page.locator(".fh").getByText(name(n)).waitFor();
-  }
-  await page.locator("#nav .f[aria-current]").waitFor();
-  await page.locator("#nav").evaluate((nav) => { nav.scrollTop = 0; });
-  await page.waitForFunction(() => !document.querySelector("#nav .f[aria-current]"));
-  await page.keyboard.press("K");
-  await page.locator(".fh").getByText(name(99)).waitFor();
-  await page.locator("#nav .f[aria-current]").waitFor();
   quiet(page);
 });
 

@@ -40,8 +40,8 @@ impl Recorded {
     }
 
     /// Undoes hunks, and records the undo as the store does: by comparing the contents.
-    fn undo(&mut self, hunks: &[HunkId], with_dependents: bool) -> Result<u64, Vec<Rejected>> {
-        let plan = plan(&self.steps, self.now(), hunks, with_dependents)?;
+    fn undo(&mut self, hunks: &[HunkId], dependents: Dependents) -> Result<u64, Vec<Rejected>> {
+        let plan = plan(&self.steps, self.now(), hunks, dependents)?;
         let id = self.change(plan.content.as_deref());
         self.steps.last_mut().unwrap().undoes = plan.undone;
         Ok(id)
@@ -49,7 +49,7 @@ impl Recorded {
 
     fn undo_change(&mut self, change: u64) -> Result<u64, Vec<Rejected>> {
         let hunks = self.steps[change as usize - 1].hunk_ids();
-        self.undo(&hunks, false)
+        self.undo(&hunks, Dependents::Reject)
     }
 
     fn text(&self) -> Option<&str> {
@@ -78,12 +78,12 @@ fn undoes_only_the_hunk_and_keeps_later_changes() {
 fn undoes_one_hunk_of_several() {
     let mut file = Recorded::start(Some(b"a\nb\nc\nd\ne\n"));
     let first = file.edit("A\nb\nC\nd\nE\n");
-    file.undo(&[hunk(first, 1)], false).unwrap();
+    file.undo(&[hunk(first, 1)], Dependents::Reject).unwrap();
     assert_eq!(file.text(), Some("A\nb\nc\nd\nE\n"));
     let rejected = file.undo_change(first).unwrap_err();
     let reason = Reason::AlreadyUndone { by: 2 };
     assert_eq!(rejected, vec![Rejected { hunk: hunk(first, 1), reason }]);
-    file.undo(&[hunk(first, 0), hunk(first, 2)], false).unwrap();
+    file.undo(&[hunk(first, 0), hunk(first, 2)], Dependents::Reject).unwrap();
     assert_eq!(file.text(), Some("a\nb\nc\nd\ne\n"));
 }
 
@@ -95,7 +95,7 @@ fn names_the_change_that_overlaps() {
     let third = file.edit("a\nB1\nbetween\nB2\nC\n");
     let rejected = file.undo_change(first).unwrap_err();
     assert_eq!(rejected, overlapped(hunk(first, 0), &[hunk(third, 0)]));
-    let undone = file.undo(&[hunk(first, 0)], true).unwrap();
+    let undone = file.undo(&[hunk(first, 0)], Dependents::UndoChanges).unwrap();
     assert_eq!(file.text(), Some("a\nb\nC\n"));
     assert_eq!(file.steps.last().unwrap().undoes, [hunk(third, 0), hunk(first, 0)]);
     file.undo_change(undone).unwrap();
@@ -148,6 +148,22 @@ fn removed_lines_return_to_their_place_unless_text_was_inserted_there() {
 }
 
 #[test]
+fn of_a_change_that_overlaps_all_is_undone_or_only_what_is_in_the_way() {
+    let check = |dependents, expected: &str, n_undone: usize| {
+        let mut file = Recorded::start(Some(b"a\nb\nc\nd\ne\n"));
+        let first = file.edit("A\nb\nc\nd\ne\n");
+        let second = file.edit("2\nb\nC\nd\nE\n");
+        file.undo(&[hunk(second, 1)], Dependents::Reject).unwrap();
+        file.undo(&[hunk(first, 0)], dependents).unwrap();
+        assert_eq!(file.text(), Some(expected));
+        assert_eq!(file.steps.last().unwrap().undoes.len(), n_undone);
+    };
+    check(Dependents::UndoHunks, "a\nb\nc\nd\nE\n", 2);
+    // A part that was undone before is left out.
+    check(Dependents::UndoChanges, "a\nb\nc\nd\ne\n", 3);
+}
+
+#[test]
 fn a_created_file_is_removed_only_if_it_is_identical() {
     let mut file = Recorded::start(None);
     let created = file.edit("a\n");
@@ -156,7 +172,7 @@ fn a_created_file_is_removed_only_if_it_is_identical() {
         file.undo_change(created).unwrap_err(),
         overlapped(hunk(created, 0), &[hunk(edited, 0)])
     );
-    let undo = file.undo(&[hunk(created, 0)], true).unwrap();
+    let undo = file.undo(&[hunk(created, 0)], Dependents::UndoChanges).unwrap();
     assert_eq!(file.text(), None);
     file.undo_change(undo).unwrap();
     assert_eq!(file.text(), Some("a\nb\n"));
@@ -191,9 +207,10 @@ fn a_change_without_recorded_content_ends_undo() {
         file.undo_change(first).unwrap_err(),
         rejected(first, Reason::Unknown { change: second })
     );
-    let not_recorded = plan(&file.steps, file.now(), &[hunk(second, 0)], true).unwrap_err();
+    let not_recorded =
+        plan(&file.steps, file.now(), &[hunk(second, 0)], Dependents::UndoChanges).unwrap_err();
     assert_eq!(not_recorded, rejected(second, Reason::NotRecorded));
-    let missing = plan(&file.steps, file.now(), &[hunk(7, 0)], false).unwrap_err();
+    let missing = plan(&file.steps, file.now(), &[hunk(7, 0)], Dependents::Reject).unwrap_err();
     assert_eq!(missing, rejected(7, Reason::NoSuchHunk));
 }
 
@@ -203,7 +220,7 @@ fn a_change_by_another_program_is_never_undone_with_dependents() {
     let first = file.edit("A\nb\n");
     let second = file.edit("user's\nb\n");
     file.steps[1].is_foreign = true;
-    let rejected = file.undo(&[hunk(first, 0)], true).unwrap_err();
+    let rejected = file.undo(&[hunk(first, 0)], Dependents::UndoChanges).unwrap_err();
     assert_eq!(rejected, overlapped(hunk(first, 0), &[hunk(second, 0)]));
 }
 
@@ -214,7 +231,7 @@ fn an_undo_of_pruned_changes_is_followed_by_its_bytes() {
     let second = file.edit("a\nB\nC\n");
     file.undo_change(first).unwrap();
     let steps = &file.steps[1..];
-    let undone = plan(steps, file.now(), &[hunk(second, 0)], false).unwrap();
+    let undone = plan(steps, file.now(), &[hunk(second, 0)], Dependents::Reject).unwrap();
     assert_eq!(undone.content.as_deref(), Some(&b"a\nb\nc\n"[..]));
 }
 
@@ -307,7 +324,7 @@ fn check(changes: &[Vec<LineChange>], encoding: usize, ending: usize, target: pr
         let id = hunk(step as u64 + 1, number as u32);
         let n_bytes = inverse.removed.len() as u64;
         let expected = carried(&steps[step + 1..], inverse.offset, n_bytes);
-        let undone = plan(&steps, Some(&before), &[id], false);
+        let undone = plan(&steps, Some(&before), &[id], Dependents::Reject);
         match (undone, expected) {
             (Ok(plan), Some(at)) => {
                 let mut content = before.clone();
@@ -337,15 +354,17 @@ fn check(changes: &[Vec<LineChange>], encoding: usize, ending: usize, target: pr
             (undone, expected) => panic!("{undone:?} {expected:?}"),
         }
         if expected.is_some() {
-            let undo = file.undo(&[id], false).unwrap();
+            let undo = file.undo(&[id], Dependents::Reject).unwrap();
             file.undo_change(undo).unwrap();
             assert_eq!(file.now(), Some(&before[..]), "undoing the undo gives identical bytes");
         }
     }
     // With dependents everything can be undone, and redone.
-    let undo = file.undo(&file.steps[step].hunk_ids(), true).unwrap();
-    file.undo_change(undo).unwrap();
-    assert_eq!(file.now(), Some(&before[..]));
+    for dependents in [Dependents::UndoHunks, Dependents::UndoChanges] {
+        let undo = file.undo(&file.steps[step].hunk_ids(), dependents).unwrap();
+        file.undo_change(undo).unwrap();
+        assert_eq!(file.now(), Some(&before[..]));
+    }
     // Newest first, all changes can be undone one after another.
     for step in (0..changes.len()).rev() {
         file.undo_change(step as u64 + 1).unwrap();
@@ -420,7 +439,7 @@ fn a_hunk_is_undone_redone_and_undone_again() {
     file.undo_change(redo).unwrap();
     assert_eq!(file.text(), Some("a\nb\nc\n"));
     assert_eq!(undone(&file.steps)[&hunk(first, 0)], hunk(undo, 0));
-    file.undo(&[hunk(undo, 0)], false).unwrap();
+    file.undo(&[hunk(undo, 0)], Dependents::Reject).unwrap();
     assert_eq!(file.text(), Some("a\nB\nc\n"));
 }
 
@@ -456,10 +475,10 @@ fn each_part_of_a_net_effect_is_undone_alone() {
             all.splice(part.range.clone(), part.without.clone());
             let mut alone = now.to_vec();
             alone.splice(part.range.clone(), part.without.clone());
-            let planned = plan(&file.steps, Some(now), &part.hunks, false).unwrap();
+            let planned = plan(&file.steps, Some(now), &part.hunks, Dependents::Reject).unwrap();
             assert_eq!(planned.content.unwrap(), alone);
         }
-        let planned = plan(&file.steps, Some(now), &wanted, false).unwrap();
+        let planned = plan(&file.steps, Some(now), &wanted, Dependents::Reject).unwrap();
         assert_eq!(planned.content.unwrap(), all);
     }
 }

@@ -112,7 +112,7 @@ impl Process {
         let content = fs::read(&change.path).ok();
         let steps = reader.steps(&change.path, content.as_deref()).unwrap();
         let hunks = steps.iter().find(|step| step.id == change.id).unwrap().hunk_ids();
-        let plan = undo::plan(&steps, content.as_deref(), &hunks, false)?;
+        let plan = undo::plan(&steps, content.as_deref(), &hunks, undo::Dependents::Reject)?;
         let undoes = plan.undone.iter().map(|id| (id.change, id.hunk)).collect();
         let name = change.path.file_name().unwrap().to_str().unwrap();
         let origin = Origin { undoes, ..Origin::default() };

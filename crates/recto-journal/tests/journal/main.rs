@@ -221,7 +221,8 @@ fn secrets_are_listed_without_content() {
     let reader = fixture.reader();
     let steps = reader.steps(&changes[1].path, Some(b"new secret\n")).unwrap();
     let hunk = HunkId { change: changes[1].id, hunk: 0 };
-    let planned = undo::plan(&steps, Some(b"new secret\n"), &[hunk], false).unwrap_err();
+    let planned =
+        undo::plan(&steps, Some(b"new secret\n"), &[hunk], undo::Dependents::Reject).unwrap_err();
     assert_eq!(planned[0].reason, Reason::NotRecorded);
     assert!(!contains(&fixture.state, b"secret\n"));
 }

@@ -83,7 +83,7 @@ fn text_that_an_editor_adds_to_an_undo_does_not_shift_later_undos() {
     process.journal.flush();
     let steps = fixture.reader().steps(&path, Some(formatted)).unwrap();
     let hunk = HunkId { change: removed.id, hunk: 0 };
-    let plan = undo::plan(&steps, Some(formatted), &[hunk], false);
+    let plan = undo::plan(&steps, Some(formatted), &[hunk], undo::Dependents::Reject);
     // Rejecting it would be right too; inserting the line at another place would not.
     if let Ok(plan) = plan {
         assert_eq!(String::from_utf8(plan.content.unwrap()).unwrap(), "X\na\nb\nc\nd\n");

@@ -28,8 +28,8 @@ Examples:
   recto review --export review.html            the last session as one file, to attach to a pull request
   recto review --json --session serve-1a2b3c4d
 
-The page is served on 127.0.0.1 and ends with Ctrl-C or after 30 minutes without a page. Changes of
-running agents appear by themselves. Only changes below the directory are shown and undone.")]
+Serves on 127.0.0.1 until Ctrl-C, or until no page has been open for 30 minutes. Changes of running
+agents appear by themselves. Only changes below the directory are shown and undone.")]
 pub struct Review {
     /// Directory to review [default: the working directory]
     dir: Option<PathBuf>,
@@ -38,7 +38,7 @@ pub struct Review {
     #[arg(long)]
     no_open: bool,
 
-    /// Write one session to a file that is only read, without script
+    /// Write one session to a static HTML file
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     export: Option<PathBuf>,
 
@@ -85,7 +85,7 @@ impl Review {
     fn print(&self, model: &Model) -> Result<ExitCode, String> {
         let is_wanted = |name: &str| self.session.as_ref().is_none_or(|wanted| wanted == name);
         let mut sessions: Vec<_> =
-            model.sessions.iter().filter(|session| is_wanted(&session.name)).collect();
+            model.sessions.iter().filter(|session| is_wanted(&session.key)).collect();
         if let (Some(name), true) = (&self.session, sessions.is_empty()) {
             return Err(format!("no session {name} changed files below {}", model.root.display()));
         }
@@ -110,13 +110,10 @@ impl Review {
         let address = format!("http://127.0.0.1:{port}/");
         let with_token = format!("{address}#t={}", token.expose());
         // Before Landlock, which the browser would inherit.
-        let opened = match self.no_open {
+        let mut opened = match self.no_open {
             true => None,
             false => Some(open(dir.path(), port, &with_token)?),
         };
-        if opened.as_ref().is_none_or(|opened| opened.opener.is_none()) {
-            print(&format!("{with_token}\n"))?;
-        }
         eprintln!("Reviewing {} at {address}. Press Ctrl-C to stop.", root.display());
         let writable = vec![root.to_path_buf(), dir.path().to_path_buf()];
         let allowed_paths = AllowedPaths { readable: Vec::new(), writable };
@@ -124,10 +121,15 @@ impl Review {
         if !landlock.is_full() {
             eprintln!("Landlock is {landlock}");
         }
+        let line = format!("{with_token}\n");
+        match &mut opened {
+            None => print(&line)?,
+            Some(opened) => opened.or_else(move || drop(print(&line))),
+        }
         let runtime = runtime()?;
         let served = runtime.block_on(async {
             let stop = signals::stop().map_err(|error| error.to_string())?;
-            Server::run(listener, Gate { port, token }, model, stop).await
+            Server::new(Gate { port, token }, model, stop).run(listener).await
         });
         // An undo that is being written finishes.
         runtime.shutdown_timeout(Duration::from_secs(5));

@@ -1,4 +1,4 @@
-//! `recto undo`: undoes recorded changes, file by file.
+//! `recto undo`: undoes recorded changes, those of several files in one transaction.
 
 mod report;
 
@@ -6,16 +6,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use recto_journal::Reader;
+use recto_journal::undo::Dependents;
 use recto_journal::undo_files::{
     self, FilePlan, NoChange, PlanOptions, Selection, Target, Undoer, WrittenFiles,
 };
+use recto_journal::{Reader, SessionName};
 use recto_store::WriteStore;
 
 use super::options::StateDirOption;
 use super::recorded;
 use crate::config::JournalConfig;
 use crate::journal::OpenJournal;
+
+const NO_SESSION: &str = "a session has a name; changes without one are undone by number or file";
 
 /// Undo recorded changes and keep everything that was changed since
 #[derive(Args)]
@@ -56,7 +59,7 @@ pub struct Undo {
     #[arg(long)]
     dry_run: bool,
 
-    /// Also undo later changes that overlap, but none by other programs
+    /// Also undo later changes that overlap, as a whole, but none by other programs
     #[arg(long)]
     with_dependents: bool,
 
@@ -88,7 +91,10 @@ impl Undo {
         store.recover();
         let targets = self.targets(&reader, &root)?;
         let options = PlanOptions {
-            with_dependents: self.with_dependents,
+            dependents: match self.with_dependents {
+                true => Dependents::UndoChanges,
+                false => Dependents::Reject,
+            },
             is_partial: self.partial,
             skips_undone: self.session.is_some() || self.file.is_some(),
             skips_kept: self.session.is_some() && !self.with_kept,
@@ -125,7 +131,7 @@ impl Undo {
     /// Returns the changes to undo, by file.
     fn targets(&self, reader: &Reader, root: &Path) -> Result<Vec<Target>, String> {
         let what = match (&self.session, &self.file) {
-            (Some(session), _) => Selection::Session(session.clone()),
+            (Some(session), _) => Selection::Session(SessionName::new(session).ok_or(NO_SESSION)?),
             (_, Some(file)) => Selection::File(recorded::real_path(file)?),
             _ if self.last => Selection::Last(root.to_path_buf()),
             _ => Selection::Changes(self.ids.clone()),

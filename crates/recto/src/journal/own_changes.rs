@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_journal::undo::{self, Reason, Rejected, Step};
+use recto_journal::undo::{self, Dependents, Reason, Rejected, Step};
 use recto_journal::undo_files::undone;
 use recto_journal::{Change, Filter, Journal, Kind, Reader, State, StateDir};
 use recto_store::record::OriginSession;
@@ -128,15 +128,19 @@ impl SessionChanges for OwnChanges<'_> {
         if hunks.is_empty() {
             return Err(Obstacle::new("its content was not stored"));
         }
-        match undo::plan(&steps, content, &hunks, with_dependents) {
+        let dependents = match with_dependents {
+            true => Dependents::UndoChanges,
+            false => Dependents::Reject,
+        };
+        match undo::plan(&steps, content, &hunks, dependents) {
             Ok(plan) => Ok(UndoPlan {
                 content: plan.content,
                 was_executable: change.mode.is_some_and(|mode| mode & 0o111 != 0),
                 undoes: plan.undone.iter().map(|id| (id.change, id.hunk)).collect(),
             }),
             Err(rejected) => {
-                let can_undo_dependents =
-                    !with_dependents && undo::plan(&steps, content, &hunks, true).is_ok();
+                let can_undo_dependents = !with_dependents
+                    && undo::plan(&steps, content, &hunks, Dependents::UndoChanges).is_ok();
                 Err(Obstacle { cause: cause(&reader, &rejected), can_undo_dependents })
             }
         }

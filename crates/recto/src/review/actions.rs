@@ -1,9 +1,9 @@
 //! What a user does: keep, undo, undo the undo. Undo is that of `recto undo`.
 
 use recto_journal::Kind;
-use recto_journal::undo::HunkId;
+use recto_journal::undo::{Dependents, HunkId};
 use recto_journal::undo_files::{
-    self, Cause, NoChange, PlanOptions, Rejection, Selection, Undoer, WrittenFiles,
+    self, Cause, NoChange, PlanOptions, Rejection, Selection, Target, Undoer, WrittenFiles,
 };
 use recto_store::WriteStore;
 use serde::Deserialize;
@@ -53,9 +53,13 @@ enum Act {
 /// Does what a request asks for. Returns what was done, or what is in the way.
 pub fn act(model: &mut Model, action: &Action) -> Result<Value, String> {
     model.refresh()?;
-    if action.act == Act::Undo && action.ids.is_none() && action.f.is_none() {
-        model.session(&action.s).ok_or("there is no such session")?;
-        return undo(model, &Selection::Session(action.s.clone()), action);
+    let is_whole = action.ids.is_none() && action.f.is_none();
+    if is_whole && matches!(action.act, Act::Undo | Act::Redo) {
+        let session = model.session(&action.s).ok_or("there is no such session")?;
+        let name = session.name.clone().ok_or("these changes belong to no session")?;
+        if action.act == Act::Undo {
+            return undo(model, &Selection::Session(name), action);
+        }
     }
     let hunks = match &action.ids {
         Some(ids) => {
@@ -108,18 +112,25 @@ fn undo(model: &mut Model, what: &Selection, action: &Action) -> Result<Value, S
     let reader = model.reader()?;
     let last = model.last_id();
     let is_session = matches!(what, Selection::Session(_));
-    let targets = undo_files::select(reader, what).map_err(failed)?;
-    let targets = targets.map_err(|NoChange(id)| format!("there is no change {id}"))?;
+    let select = || -> Result<Vec<Target>, String> {
+        let targets = undo_files::select(reader, what).map_err(failed)?;
+        targets.map_err(|NoChange(id)| format!("there is no change {id}"))
+    };
     let client = (CLIENT.to_string(), env!("CARGO_PKG_VERSION").to_string());
     let undoer = Undoer { reader, store: &model.store, root: &model.root, client };
     let options = PlanOptions {
-        with_dependents: action.with_dependents,
+        // Not the rest of the later change, which the dialog does not show.
+        dependents: match action.with_dependents {
+            true => Dependents::UndoHunks,
+            false => Dependents::Reject,
+        },
         is_partial: action.partial,
-        skips_undone: action.ids.is_none(),
+        // Another page may have redone it.
+        skips_undone: action.ids.is_none() || action.act == Act::Redo,
         skips_kept: is_session && !action.with_kept,
     };
     let (mut plans, mut rejections) = (Vec::new(), Vec::new());
-    for target in targets {
+    for target in select()? {
         let (plan, rejected) = undoer.plan(target, options).map_err(failed)?;
         plans.extend(plan);
         // The page shows the part of a session below the directory.
@@ -140,7 +151,14 @@ fn undo(model: &mut Model, what: &Selection, action: &Action) -> Result<Value, S
         }
     }
     if !rejections.is_empty() && (!action.partial || plans.is_empty()) {
-        let has_rest = !plans.is_empty();
+        let mut has_rest = !plans.is_empty();
+        if !has_rest && !action.partial {
+            // The rest may be in the files with the conflicts.
+            let options = PlanOptions { is_partial: true, ..options };
+            for target in select()? {
+                has_rest |= undoer.plan(target, options).map_err(failed)?.0.is_some();
+            }
+        }
         let conflict = html.into_string();
         return Ok(
             json!({"conflict": conflict, "n_conflicts": rejections.len(), "rest": has_rest}),
@@ -151,11 +169,13 @@ fn undo(model: &mut Model, what: &Selection, action: &Action) -> Result<Value, S
         html.raw("<h2><bdi>").text(model.shown(path).display());
         html.raw("</bdi></h2><p class=\"note\">").text(error).raw("</p>");
     }
-    let n_hunks: usize = written.iter().map(|plan| plan.undone().len()).sum();
+    let hunks: Vec<String> =
+        written.iter().flat_map(|plan| plan.undone()).map(query::hunk).collect();
     let (n_files, n_conflicts) = (written.len(), rejections.len() + failed.len());
     model.refresh()?;
     let mut done = json!({
-        "n_hunks": n_hunks,
+        "n_hunks": hunks.len(),
+        "hunks": hunks,
         "n_files": n_files,
         "undos": model.undos_since(last),
     });

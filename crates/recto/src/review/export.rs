@@ -1,5 +1,6 @@
 //! A session as one HTML file that is only read, and everything as JSON.
 
+use recto_journal::SessionName;
 use recto_journal::undo::HunkId;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -7,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::file_html::{self, FileStyle};
 use super::html::Html;
 use super::model::{Model, ReviewedSession};
-use super::nav_html::{count, link, time};
+use super::nav_html::{NO_SESSION, count, link, time};
 use super::view::{FileView, Item, ShownForm};
 use super::{STYLE, query, rows};
 
@@ -22,7 +23,8 @@ pub fn page(model: &Model, session: &ReviewedSession) -> Result<String, String> 
         .text(&session.client);
     html.raw(" · recto review</title><style>").raw(STYLE).raw("</style></head>");
     html.raw("<body class=\"export\"><main id=\"main\"><h1>").text(&session.client).raw("</h1><p>");
-    html.text(&session.name).raw(" · ").text(time(session.start)).raw(" to ");
+    let name = session.name.as_ref().map(SessionName::as_str);
+    html.text(name.unwrap_or(NO_SESSION)).raw(" · ").text(time(session.start)).raw(" to ");
     html.text(time(session.last)).raw(" UTC · ").text(count(session.files.len(), "file"));
     html.raw(" · ").text(count(session.n_changes, "change"));
     html.raw(
@@ -31,13 +33,13 @@ pub fn page(model: &Model, session: &ReviewedSession) -> Result<String, String> 
     );
     for file in &session.files {
         let shown = model.shown(&file.path);
-        let id = link(&session.name, shown);
+        let id = link(&session.key, shown);
         html.raw("<li><a").attribute("href", &id).raw(">").text(shown.display()).raw("</a></li>");
     }
     html.raw("</ul></nav>");
     let style = FileStyle { is_static: true, n_items: usize::MAX, ..FileStyle::default() };
     for file in &session.files {
-        let id = link(&session.name, model.shown(&file.path));
+        let id = link(&session.key, model.shown(&file.path));
         html.raw("<article").attribute("id", id.trim_start_matches('#')).raw(">");
         match model.view(file) {
             Ok(view) => {
@@ -88,7 +90,7 @@ pub fn value(model: &Model, sessions: &[&ReviewedSession]) -> Value {
             })
             .collect();
         json!({
-            "session": session.name,
+            "session": session.name.as_ref().map(SessionName::as_str),
             "client": session.client,
             "start": session.start,
             "last": session.last,

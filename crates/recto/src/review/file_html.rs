@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use recto_journal::undo::{HunkId, Reason, Rejected};
+use recto_journal::undo_files::Unread;
 use recto_journal::{Change, Kind};
 use recto_tables::Request;
 use recto_text::encoding::Encoding;
@@ -72,6 +73,7 @@ pub fn header(
         ShownForm::Text(encoding) => Some(encoding.name()),
         ShownForm::Binary => Some("binary"),
         ShownForm::Large => Some("large"),
+        ShownForm::Unread => Some("too large to review"),
     };
     if let Some(form) = form {
         html.raw(" · ").text(form);
@@ -132,6 +134,9 @@ pub fn items(
             html.raw("</section>");
         }
         table(html, view, path);
+    }
+    if view.form == ShownForm::Unread {
+        html.raw("<p class=\"note\">").text(Unread::TooLarge).raw(".</p>");
     }
     let to = from.saturating_add(if style.n_items > 0 { style.n_items } else { PAGE });
     if !matches!(view.form, ShownForm::Text(_)) {
@@ -288,6 +293,7 @@ fn who(change: &Change) -> String {
     match &change.session {
         _ if change.kind == Kind::Foreign => "another program".into(),
         Some(session) if session.client.is_empty() => session.name.clone(),
+        Some(session) if session.name.is_empty() => session.client.clone(),
         Some(session) => format!("{} ({})", session.client, session.name),
         None => "an unknown client".into(),
     }
@@ -315,7 +321,8 @@ pub fn conflict(html: &mut Html, model: &Model, rejected: &Rejected) {
     for id in by {
         let who = match model.change(id.change) {
             Some(change) => {
-                format!("Change {} by {}, {}", id.change, who(change), time(change.time))
+                let kept = if model.kept.contains(id) { ", kept" } else { "" };
+                format!("Change {} by {}, {}{kept}", id.change, who(change), time(change.time))
             }
             None => "A change by another program".into(),
         };
@@ -357,7 +364,8 @@ pub fn changes(
 ) -> Result<(), String> {
     let failed = |error: recto_journal::Error| error.to_string();
     let reader = model.reader()?;
-    let content = recto_journal::undo_files::read(&model.store, &file.path)?;
+    let content = recto_journal::undo_files::read(&model.store, &file.path);
+    let content = content.map_err(|cause| cause.to_string())?;
     let steps = reader.steps(&file.path, content.as_deref()).map_err(failed)?;
     let undone = recto_journal::undo::undone(&steps);
     let decided = |id: HunkId| match undone.get(&id) {

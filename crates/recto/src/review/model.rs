@@ -5,16 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use recto_journal::undo::HunkId;
-use recto_journal::{Change, Filter, Kind, Reader, State, StateDir};
+use recto_journal::{Change, Filter, Kind, Reader, SessionName, State, StateDir};
 use recto_store::LocalStore;
 
 use super::view::{FileCounts, FileView};
 
-/// The time to count the parts of files, for a filter. Files that are not counted pass it.
-const COUNT_TIME: Duration = Duration::from_secs(2);
-
-/// The time to search the text of changes.
-const SEARCH_TIME: Duration = Duration::from_secs(2);
+/// The time of one request to search the text of changes and to count the parts of files. Files that
+/// are not counted pass a filter.
+const FILTER_TIME: Duration = Duration::from_secs(2);
 
 /// How many shown files are checked for changes by other programs.
 const MAX_SHOWN_FILES: usize = 8;
@@ -39,6 +37,8 @@ pub struct Model {
     /// The newest change of each file.
     newest: HashMap<PathBuf, u64>,
     version: Option<i64>,
+    /// Grows when something was noticed that a page should show.
+    n_news: u64,
     /// Grows with each change of `kept`.
     n_decisions: u64,
     counts: HashMap<(String, PathBuf), (Stamp, FileCounts)>,
@@ -49,10 +49,12 @@ pub struct Model {
 /// The size and the time of the last change of a file.
 type FileStatus = (u64, std::time::SystemTime);
 
-/// A session.
+/// A session, or the changes of one client that belong to no session.
 pub struct ReviewedSession {
-    /// Its name.
-    pub name: String,
+    /// Identifies it in the page.
+    pub key: String,
+    /// Its name; `None` for changes that belong to no session.
+    pub name: Option<SessionName>,
     /// The client's name and version.
     pub client: String,
     /// When its first change was made, in milliseconds since 1970.
@@ -82,12 +84,25 @@ struct Stamp {
 }
 
 /// Which files to list.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFilter {
     /// Only files whose path or changed text contains this.
-    pub text: String,
+    text: String,
     /// Only files in this state.
-    pub state: String,
+    state: String,
+    /// When to stop reading files for it, in all sessions together.
+    end: Instant,
+}
+
+impl FileFilter {
+    /// Returns the filter of one request, whose time begins now.
+    pub fn new(text: String, state: String) -> FileFilter {
+        FileFilter { text, state, end: Instant::now() + FILTER_TIME }
+    }
+
+    fn is_late(&self) -> bool {
+        Instant::now() > self.end
+    }
 }
 
 impl Model {
@@ -105,25 +120,27 @@ impl Model {
             changes: HashMap::new(),
             newest: HashMap::new(),
             version: None,
+            n_news: 0,
             n_decisions: 0,
             counts: HashMap::new(),
             shown: Vec::new(),
         }
     }
 
-    /// Reads what was recorded since. Returns whether anything was.
-    pub fn refresh(&mut self) -> Result<bool, String> {
+    /// Reads what was recorded since.
+    pub fn refresh(&mut self) -> Result<(), String> {
         let failed = |error: recto_journal::Error| error.to_string();
         if self.reader.is_none() {
             self.reader = Reader::open(&self.dir).map_err(failed)?;
         }
-        let Some(reader) = &self.reader else { return Ok(false) };
+        let Some(reader) = &self.reader else { return Ok(()) };
         let live = self.dir.live_sessions();
-        let is_changed = self.live != live;
-        self.live = live;
+        if self.live != live {
+            (self.live, self.n_news) = (live, self.n_news + 1);
+        }
         let version = reader.version().map_err(failed)?;
         if self.version == Some(version) {
-            return Ok(is_changed);
+            return Ok(());
         }
         let all = reader.changes(&Filter::default()).map_err(failed)?;
         let kept = reader.kept().map_err(failed)?;
@@ -131,8 +148,15 @@ impl Model {
             (self.kept, self.n_decisions) = (kept, self.n_decisions + 1);
         }
         self.version = Some(version);
+        self.n_news += 1;
         self.index(all);
-        Ok(true)
+        Ok(())
+    }
+
+    /// Returns a number that has grown if something was noticed since the last call that a page
+    /// should show.
+    pub fn n_news(&self) -> u64 {
+        self.n_news
     }
 
     fn index(&mut self, all: Vec<Change>) {
@@ -154,11 +178,20 @@ impl Model {
             let is_new_name = change.moved.is_some() && change.digests[0].is_none();
             let is_own = !matches!(change.kind, Kind::Foreign | Kind::Undo) && !is_new_name;
             if let Some(session) = change.session.as_ref().filter(|_| is_made && is_own) {
+                let name = SessionName::new(&session.name);
+                let (key, client) = match &name {
+                    Some(name) => {
+                        let client = format!("{} {}", session.client, session.version);
+                        (name.as_str().to_string(), client.trim().to_string())
+                    }
+                    // No session has such a name, because names of tokens have no colon.
+                    None => (format!("client:{}", session.client), session.client.clone()),
+                };
                 let new = || {
-                    let client = format!("{} {}", session.client, session.version);
                     let session = ReviewedSession {
-                        name: session.name.clone(),
-                        client: client.trim().to_string(),
+                        key: key.clone(),
+                        name,
+                        client,
                         start: change.time,
                         last: change.time,
                         files: Vec::new(),
@@ -166,7 +199,7 @@ impl Model {
                     };
                     (session, BTreeMap::new())
                 };
-                let (found, files) = sessions.entry(session.name.clone()).or_insert_with(new);
+                let (found, files) = sessions.entry(key.clone()).or_insert_with(new);
                 found.n_changes += 1;
                 found.last = found.last.max(change.time);
                 files.entry(path).or_default().push(change.id);
@@ -190,9 +223,9 @@ impl Model {
         self.reader.as_ref().ok_or_else(|| "no changes are recorded".into())
     }
 
-    /// Returns a session by its name.
-    pub fn session(&self, name: &str) -> Option<&ReviewedSession> {
-        self.sessions.iter().find(|session| session.name == name)
+    /// Returns a session by its key.
+    pub fn session(&self, key: &str) -> Option<&ReviewedSession> {
+        self.sessions.iter().find(|session| session.key == key)
     }
 
     /// Returns a change.
@@ -218,20 +251,24 @@ impl Model {
 
     /// Remembers that a file is shown.
     pub fn watch(&mut self, path: &Path) {
+        let now = status(path);
+        // Another page may show it as it was.
+        let is_changed = self.shown.iter().any(|(shown, known)| shown == path && *known != now);
+        self.n_news += u64::from(is_changed);
         self.shown.retain(|(shown, _)| shown != path);
-        self.shown.insert(0, (path.to_path_buf(), status(path)));
+        self.shown.insert(0, (path.to_path_buf(), now));
         self.shown.truncate(MAX_SHOWN_FILES);
     }
 
-    /// Returns whether another program has changed a shown file since the last call.
-    pub fn files_changed(&mut self) -> bool {
+    /// Notices that another program has changed a shown file since the last call.
+    pub fn check_files(&mut self) {
         let mut is_changed = false;
         for (path, known) in &mut self.shown {
             let now = status(path);
             is_changed |= now != *known;
             *known = now;
         }
-        is_changed
+        self.n_news += u64::from(is_changed);
     }
 
     /// Marks hunks, or removes their marks.
@@ -240,7 +277,7 @@ impl Model {
         reader.keep(hunks, is_kept).map_err(|error| error.to_string())?;
         // This connection does not notice its own changes.
         self.version = None;
-        self.refresh().map(drop)
+        self.refresh()
     }
 
     /// Returns the path of a file below the directory, to show it.
@@ -270,26 +307,23 @@ impl Model {
     }
 
     /// Returns the indices of the files of a session that pass a filter.
-    pub fn listed(&mut self, name: &str, filter: &FileFilter) -> Vec<usize> {
-        let Some(session) = self.session(name) else { return Vec::new() };
+    pub fn listed(&mut self, key: &str, filter: &FileFilter) -> Vec<usize> {
+        let Some(session) = self.session(key) else { return Vec::new() };
         let mut listed: Vec<usize> = (0..session.files.len()).collect();
         if !filter.text.is_empty() {
             let wanted = filter.text.to_lowercase();
-            let end = Instant::now() + SEARCH_TIME;
             listed.retain(|index| {
                 let file = &session.files[*index];
                 let path = self.shown(&file.path).to_string_lossy().to_lowercase();
-                path.contains(&wanted) || (Instant::now() < end && self.contains(file, &wanted))
+                path.contains(&wanted) || (!filter.is_late() && self.contains(file, &wanted))
             });
         }
         if !filter.state.is_empty() {
             let paths: Vec<PathBuf> =
                 listed.iter().map(|index| session.files[*index].path.clone()).collect();
-            let end = Instant::now() + COUNT_TIME;
-            let mut is_listed = paths.iter().map(|path| {
-                let is_late = Instant::now() > end;
-                is_late || self.counts(name, path).is_in(&filter.state)
-            });
+            let mut is_listed = paths
+                .iter()
+                .map(|path| filter.is_late() || self.counts(key, path).is_in(&filter.state));
             listed.retain(|_| is_listed.next().unwrap_or(true));
         }
         listed
@@ -303,7 +337,7 @@ impl Model {
         is_backwards: bool,
         filter: &FileFilter,
     ) -> Option<(String, usize, PathBuf)> {
-        let at = self.sessions.iter().position(|it| it.name == session)?;
+        let at = self.sessions.iter().position(|it| it.key == session)?;
         let listed = self.listed(session, filter);
         let files = &self.sessions[at].files;
         // The file itself may not pass the filter any more.
@@ -321,10 +355,10 @@ impl Model {
             false => (at + 1..self.sessions.len()).collect(),
         };
         others.into_iter().find_map(|other| {
-            let name = self.sessions[other].name.clone();
-            let listed = self.listed(&name, filter);
+            let key = self.sessions[other].key.clone();
+            let listed = self.listed(&key, filter);
             let n = if is_backwards { listed.len().checked_sub(1)? } else { 0 };
-            Some((name, n, self.sessions[other].files[*listed.get(n)?].path.clone()))
+            Some((key, n, self.sessions[other].files[*listed.get(n)?].path.clone()))
         })
     }
 
@@ -381,5 +415,46 @@ impl FileCounts {
             "conflict" => self.n_conflicts > 0,
             _ => true,
         }
+    }
+}
+
+/// Returns a model of a directory without recorded changes.
+#[cfg(test)]
+pub fn empty(root: &Path) -> Model {
+    let options = recto_store::local::Options {
+        roots: vec![root.to_path_buf()],
+        hidden: Default::default(),
+        allows_git_writes: true,
+        is_durable: false,
+    };
+    let store = LocalStore::open(options).expect("the directory exists");
+    let dir = StateDir::create(&root.join("state")).expect("the directory is writable");
+    Model::new(root.to_path_buf(), dir, store)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_filter_is_that_of_all_sessions() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, mut model) = (folder.path(), empty(folder.path()));
+        for key in ["one", "other"] {
+            let path = root.join(key);
+            let files = vec![ReviewedFile { path, changes: Vec::new() }];
+            let (key, client) = (key.to_string(), String::new());
+            let session =
+                ReviewedSession { key, name: None, client, start: 0, last: 0, files, n_changes: 0 };
+            model.sessions.push(session);
+        }
+        let mut filter = FileFilter::new(String::new(), "kept".into());
+        let mut n_listed =
+            |filter: &FileFilter| ["one", "other"].map(|key| model.listed(key, filter).len());
+        assert_eq!(n_listed(&filter), [0, 0]);
+        filter.end -= 2 * FILTER_TIME;
+        assert_eq!(n_listed(&filter), [1, 1], "files that are not counted pass");
     }
 }

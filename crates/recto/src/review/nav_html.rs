@@ -2,6 +2,8 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use recto_journal::SessionName;
+
 use super::html::Html;
 use super::model::{FileFilter, Model};
 use super::query;
@@ -10,37 +12,47 @@ use crate::log::Moment;
 /// How many files are sent at once.
 pub const PAGE: usize = 40;
 
+/// The name of changes that belong to no session.
+pub const NO_SESSION: &str = "without a session";
+
 /// Returns the sessions. Their files are sent when they become visible.
 pub fn sessions(model: &mut Model, filter: &FileFilter) -> Html {
     let mut html = Html::default();
-    let names: Vec<String> = model.sessions.iter().map(|session| session.name.clone()).collect();
+    let keys: Vec<String> = model.sessions.iter().map(|session| session.key.clone()).collect();
     let mut n_listed = 0;
-    for name in &names {
-        let listed = model.listed(name, filter);
+    for key in &keys {
+        let listed = model.listed(key, filter);
         let n_files = listed.len();
-        let Some(session) = model.session(name) else { continue };
+        let Some(session) = model.session(key) else { continue };
         let Some(first) = listed.first().map(|index| &session.files[*index]) else { continue };
         n_listed += 1;
-        html.raw("<section class=\"s\"").attribute("data-s", name).attribute("data-n", n_files);
+        html.raw("<section class=\"s\"").attribute("data-s", key).attribute("data-n", n_files);
         html.attribute("data-first", query::encode(model.shown(&first.path))).raw("><header>");
         html.raw("<button class=\"tw\" type=\"button\" aria-expanded=\"false\"><b>");
         html.text(if session.client.is_empty() { "unknown client" } else { &session.client });
         html.raw("</b><span class=\"when\">");
-        let is_live = model.live.contains(name);
-        html.raw(if is_live { "<b class=\"live\">live</b> " } else { "ended " });
+        let name = session.name.as_ref().map(SessionName::as_str);
+        html.raw(match name {
+            Some(name) if model.live.contains(name) => "<b class=\"live\">live</b> ",
+            Some(_) => "ended ",
+            None => "since ",
+        });
         html.raw("<time").attribute("datetime", iso(session.start)).raw(">");
-        html.text(time(session.start)).raw("</time></span><span class=\"sub\">").text(name);
-        html.raw(" · ");
+        html.text(time(session.start)).raw("</time></span><span class=\"sub\">");
+        html.text(name.unwrap_or(NO_SESSION)).raw(" · ");
         html.text(count(n_files, "file")).raw(" · ").text(count(session.n_changes, "change"));
         html.raw("</span></button><span class=\"acts\">");
-        for (act, label) in [("keep", "Keep all"), ("undo", "Undo all"), ("redo", "Redo all")] {
+        let actions = [("keep", "Keep all"), ("undo", "Undo all"), ("redo", "Redo all")];
+        // Changes without a session may be of several agents, so they are not undone together.
+        let n_actions = if name.is_some() { actions.len() } else { 1 };
+        for (act, label) in &actions[..n_actions] {
             html.raw("<button type=\"button\"").attribute("data-act", act).raw(">");
             html.text(label).raw("</button>");
         }
         html.raw("</span></header><div class=\"files\"></div></section>");
     }
     if n_listed == 0 {
-        html.raw(match names.is_empty() {
+        html.raw(match keys.is_empty() {
             true => {
                 "<p class=\"note\">No changes are recorded below this directory yet. \
                  They appear here as agents make them.</p>"
@@ -56,16 +68,16 @@ pub fn sessions(model: &mut Model, filter: &FileFilter) -> Html {
 }
 
 /// Returns some files of a session.
-pub fn files(model: &mut Model, name: &str, filter: &FileFilter, from: usize) -> Html {
+pub fn files(model: &mut Model, key: &str, filter: &FileFilter, from: usize) -> Html {
     let mut html = Html::default();
-    let listed = model.listed(name, filter);
+    let listed = model.listed(key, filter);
     for index in listed.into_iter().skip(from).take(PAGE) {
-        let Some(session) = model.session(name) else { break };
+        let Some(session) = model.session(key) else { break };
         let path = session.files[index].path.clone();
-        let counts = model.counts(name, &path);
+        let counts = model.counts(key, &path);
         let shown = model.shown(&path);
         let (dir, base) = (shown.parent(), shown.file_name().unwrap_or_default());
-        html.raw("<a class=\"f\"").attribute("href", link(name, shown));
+        html.raw("<a class=\"f\"").attribute("href", link(key, shown));
         html.attribute("data-f", query::encode(shown)).attribute("title", shown.display());
         html.raw("><span class=\"p\"><bdi>");
         html.text(base.to_string_lossy()).raw("</bdi>");

@@ -13,15 +13,29 @@ const OPENERS: [&str; 4] = ["xdg-open", "gio", "wslview", "open"];
 pub struct Opened {
     file: PathBuf,
     /// What opens the browser, if anything was found.
-    pub opener: Option<Child>,
+    opener: Option<Child>,
+}
+
+impl Opened {
+    /// Calls a function if the browser cannot be opened: at once if nothing opens one, or when the
+    /// program that should open it fails.
+    pub fn or_else(&mut self, run: impl FnOnce() + Send + 'static) {
+        match self.opener.take() {
+            None => run(),
+            Some(mut opener) => {
+                std::thread::spawn(move || {
+                    if !opener.wait().is_ok_and(|status| status.success()) {
+                        run();
+                    }
+                });
+            }
+        }
+    }
 }
 
 impl Drop for Opened {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.file);
-        if let Some(opener) = &mut self.opener {
-            let _ = opener.try_wait();
-        }
     }
 }
 

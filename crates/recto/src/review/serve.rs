@@ -26,6 +26,7 @@ use super::gate::{Gate, Wanted};
 use super::html::Html;
 use super::model::{FileFilter, Model};
 use super::query::{self, Query};
+use super::view::ShownForm;
 use super::{file_html, nav_html, rows};
 use crate::http::Paced;
 use crate::limits::{
@@ -61,26 +62,25 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves a model until `stop` is cancelled, or no page was open for a while.
-    pub async fn run(
-        listener: TcpListener,
-        gate: Gate,
-        model: Model,
-        stop: CancellationToken,
-    ) -> Result<(), String> {
-        let listener =
-            tokio::net::TcpListener::from_std(listener).map_err(|error| error.to_string())?;
-        let server = Arc::new(Server {
+    /// Returns a server of a model, which ends when `stop` is cancelled.
+    pub fn new(gate: Gate, model: Model, stop: CancellationToken) -> Arc<Server> {
+        Arc::new(Server {
             gate,
             model: Mutex::new(model),
             version: watch::Sender::new(0),
             n_pages: AtomicUsize::new(0),
             last_use: Mutex::new(Instant::now()),
             stop,
-        });
+        })
+    }
+
+    /// Serves until it is stopped, or no page was open for a while.
+    pub async fn run(self: Arc<Server>, listener: TcpListener) -> Result<(), String> {
+        let server = self;
+        let listener =
+            tokio::net::TcpListener::from_std(listener).map_err(|error| error.to_string())?;
         let permits = Arc::new(Semaphore::new(REVIEW_CONNECTIONS));
-        let mut poll = tokio::time::interval(POLLED_EVERY);
-        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut polls = std::pin::pin!(server.polls());
         loop {
             let accept = async {
                 let permit = permits.clone().acquire_owned().await.expect("it is never closed");
@@ -97,9 +97,19 @@ impl Server {
                     }
                     Err(_) => tokio::time::sleep(POLLED_EVERY).await,
                 },
-                _ = poll.tick() => server.poll().await,
+                // Beside the others, because a poll waits for the request that uses the model.
+                never = &mut polls => match never {},
                 () = server.stop.cancelled() => return Ok(()),
             }
+        }
+    }
+
+    async fn polls(self: &Arc<Server>) -> Infallible {
+        let mut poll = tokio::time::interval(POLLED_EVERY);
+        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            poll.tick().await;
+            self.poll().await;
         }
     }
 
@@ -108,18 +118,29 @@ impl Server {
         if self.n_pages.load(Ordering::Relaxed) > 0 {
             let server = self.clone();
             let refreshed = tokio::task::spawn_blocking(move || {
-                let mut model = lock(&server.model);
-                let is_changed = model.files_changed();
-                model.refresh().map(|is_refreshed| is_refreshed || is_changed)
+                server.with_model(|model| {
+                    model.check_files();
+                    // The next request reports an error.
+                    let _ = model.refresh();
+                });
             });
-            let refreshed = refreshed.await;
-            if let Ok(Ok(true)) = refreshed {
-                self.version.send_modify(|version| *version += 1);
-            }
+            let _ = refreshed.await;
             *lock(&self.last_use) = Instant::now();
         } else if lock(&self.last_use).elapsed() > REVIEW_IDLE {
             self.stop.cancel();
         }
+    }
+
+    /// Does something with the model, and announces what was noticed meanwhile, also if a request
+    /// noticed it: it is not noticed again.
+    fn with_model<T>(&self, run: impl FnOnce(&mut Model) -> T) -> T {
+        let mut model = lock(&self.model);
+        let before = model.n_news();
+        let result = run(&mut model);
+        if model.n_news() != before {
+            self.version.send_modify(|version| *version += 1);
+        }
+        result
     }
 
     async fn connection(self: Arc<Server>, stream: tokio::net::TcpStream) {
@@ -199,26 +220,23 @@ impl Server {
             let why = "The request is too large\n".into();
             return response(StatusCode::PAYLOAD_TOO_LARGE, TEXT, why);
         };
-        // What the answer contains at least. A page compares it with the next event.
-        let version = *self.version.borrow();
         let answered = tokio::task::spawn_blocking(move || {
-            let mut model = lock(&self.model);
-            let before = model.last_id();
-            let answer =
-                answer(&mut model, &parts.method, parts.uri.path(), parts.uri.query(), &body);
-            let is_changed = parts.method == Method::POST || model.last_id() != before;
-            drop(model);
-            if is_changed {
-                self.version.send_modify(|version| *version += 1);
-            }
+            let refreshed = self.with_model(Model::refresh);
+            // What the answer contains at least. A page compares it with the next event.
+            let version = *self.version.borrow();
+            let mut answer = match refreshed {
+                Err(why) => response(StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"),
+                Ok(()) => self.with_model(|model| {
+                    answer(model, &parts.method, parts.uri.path(), parts.uri.query(), &body)
+                }),
+            };
+            answer.headers_mut().insert("x-version", HeaderValue::from(version));
             answer
         });
-        let mut answer = answered.await.unwrap_or_else(|_| {
+        answered.await.unwrap_or_else(|_| {
             let why = "A bug in recto ended this request\n".into();
             response(StatusCode::INTERNAL_SERVER_ERROR, TEXT, why)
-        });
-        answer.headers_mut().insert("x-version", HeaderValue::from(version));
-        answer
+        })
     }
 }
 
@@ -230,9 +248,6 @@ fn answer(
     query: Option<&str>,
     body: &[u8],
 ) -> Response<ReviewBody> {
-    if let Err(why) = model.refresh() {
-        return response(StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n");
-    }
     let query = Query::new(query);
     let answered = match (method, path) {
         (&Method::GET, "/api/nav") => {
@@ -259,7 +274,7 @@ fn answer(
 }
 
 fn filter(query: &Query<'_>) -> FileFilter {
-    FileFilter { text: query.text("q"), state: query.text("state") }
+    FileFilter::new(query.text("q"), query.text("state"))
 }
 
 /// Returns the file after or before one in the list, with its place among those of its session.
@@ -288,7 +303,8 @@ fn file(model: &mut Model, query: &Query<'_>) -> Result<Html, String> {
     if from == 0 {
         file_html::header(&mut html, model, file, &view, style(query));
     }
-    match query.text("view") == "changes" {
+    let is_read = view.form != ShownForm::Unread;
+    match is_read && query.text("view") == "changes" {
         true => file_html::changes(&mut html, model, file, from, style(query))?,
         false => file_html::items(&mut html, model, &view, &path, from, style(query)),
     }
@@ -351,5 +367,61 @@ impl Body for ReviewBody {
             }
             ReviewBody::Events(_) => SizeHint::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::mpsc;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::http::Secret;
+
+    const MAX_WAIT: Duration = Duration::from_secs(20);
+
+    async fn get(port: u16) -> String {
+        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let request =
+            format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_slow_request_delays_neither_connections_nor_the_end() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let folder = tempfile::tempdir().unwrap();
+        let model = super::super::model::empty(folder.path());
+        let stop = CancellationToken::new();
+        let token = Secret::random().unwrap();
+        let server = Server::new(Gate { port, token }, model, stop.clone());
+        server.n_pages.store(1, Ordering::Relaxed);
+        let (slow, (started, is_started), (end, ends)) =
+            (server.clone(), mpsc::channel(), mpsc::channel::<()>());
+        let slow = std::thread::spawn(move || {
+            slow.with_model(|_| {
+                started.send(()).unwrap();
+                let _ = ends.recv();
+            });
+        });
+        is_started.recv().unwrap();
+        let running = tokio::spawn(server.run(listener));
+        for _ in 0..4 {
+            let answer = tokio::time::timeout(MAX_WAIT, get(port)).await.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            tokio::time::sleep(POLLED_EVERY).await;
+        }
+        stop.cancel();
+        tokio::time::timeout(MAX_WAIT, running).await.unwrap().unwrap().unwrap();
+        drop(end);
+        slow.join().unwrap();
     }
 }

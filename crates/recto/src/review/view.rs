@@ -10,6 +10,7 @@ use std::path::Path;
 
 use recto_journal::hunk::Hunks;
 use recto_journal::undo::{self, HunkId, Part, Rejected, Step};
+use recto_journal::undo_files::{Unread, read};
 use recto_journal::{Change, Reader};
 use recto_store::LocalStore;
 use recto_text::encoding::Encoding;
@@ -20,7 +21,7 @@ const MAX_SHOWN: usize = 8 << 20;
 
 /// One file of a session.
 pub struct FileView {
-    /// The content now; `None` if the file does not exist.
+    /// The content now; `None` if the file does not exist, empty if it is not read.
     pub content: Option<Vec<u8>>,
     /// How the content is shown.
     pub form: ShownForm,
@@ -49,6 +50,8 @@ pub enum ShownForm {
     Binary,
     /// Not at all.
     Large,
+    /// Not even read, because it is too large to be undone.
+    Unread,
 }
 
 /// A part of a file that changed.
@@ -139,9 +142,18 @@ impl FileView {
         own: &HashSet<u64>,
         kept: &HashSet<HunkId>,
     ) -> Result<FileView, String> {
-        let content = recto_journal::undo_files::read(store, path)?;
+        let content = match read(store, path) {
+            Err(Unread::TooLarge) => return Ok(FileView::unread()),
+            content => content.map_err(|cause| cause.to_string())?,
+        };
         let steps = reader.steps(path, content.as_deref()).map_err(|error| error.to_string())?;
         Ok(FileView::of(content, &steps, own, kept))
+    }
+
+    fn unread() -> FileView {
+        let (items, conflicts) = (Vec::new(), Vec::new());
+        let (content, form) = (Some(Vec::new()), ShownForm::Unread);
+        FileView { content, form, items, conflicts, exists_without: true }
     }
 
     fn of(

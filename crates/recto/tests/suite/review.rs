@@ -1,18 +1,15 @@
 //! `recto review`: who may ask the server, what it shows, and what its actions do to files.
 
+mod browser;
+mod conflicts;
 mod page;
+mod without_session;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::client::recto;
-use page::{MAX_WAIT, Reviewed, reviewed};
+use page::{Reviewed, reviewed};
 
 #[test]
 fn data_needs_the_token_the_host_and_the_own_origin() {
@@ -287,11 +284,7 @@ fn hostile_names_and_contents_are_shown_as_text() {
 fn a_change_of_a_running_session_is_announced() {
     let reviewed = reviewed();
     let page = reviewed.review();
-    let mut stream = page.connect();
-    let headers = page.headers().join("\r\n");
-    write!(stream, "GET /api/events HTTP/1.1\r\n{headers}\r\n\r\n").unwrap();
-    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
-    let mut next = || lines.by_ref().find(|line| line.starts_with("data:")).unwrap();
+    let mut next = page.events();
     let first = next();
     reviewed.edit("f.txt", "line 3\n", "three\n");
     let session = reviewed.last_session();
@@ -369,39 +362,37 @@ fn an_exported_session_is_one_file_without_script() {
 }
 
 #[test]
-fn the_browser_is_started_without_the_token_in_its_arguments() {
+fn a_file_that_is_too_large_to_undo_is_not_read() {
     let reviewed = reviewed();
-    let browser = reviewed.root.join("../browser");
-    let seen = reviewed.root.join("../seen");
-    let script = "#!/bin/sh\nstat -c %a \"$1\" > {}.new\necho \"$@\" >> {}.new\n\
-                  cat \"$1\" >> {}.new\nmv {}.new {}\n";
-    fs::write(&browser, script.replace("{}", seen.to_str().unwrap())).unwrap();
-    fs::set_permissions(&browser, PermissionsExt::from_mode(0o700)).unwrap();
-    let mut child = recto()
-        .args(["review", "--state-dir"])
-        .args([&reviewed.state, &reviewed.root])
-        .env("BROWSER", &browser)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let start = Instant::now();
-    while !seen.exists() {
-        assert!(start.elapsed() < MAX_WAIT);
-        std::thread::sleep(Duration::from_millis(5));
+    let session = reviewed.edits("f.txt", &[("line 3\n", "three\n")]);
+    // Another program makes the file larger, without writing its bytes.
+    let file = fs::OpenOptions::new().append(true).open(reviewed.root.join("f.txt")).unwrap();
+    file.set_len((64 << 20) + 1).unwrap();
+    drop(file);
+    let (_, stderr, status) = reviewed.run(&["undo", "1"]);
+    assert!(status == 1 && stderr.contains("larger than 64 MiB"), "{stderr}");
+    let page = reviewed.review();
+    for view in ["", "&view=changes"] {
+        let html = page.get(&format!("/api/file?s={session}&f=f.txt{view}"));
+        assert!(html.contains("larger than 64 MiB") && !html.contains("class=\"h "), "{html}");
     }
-    let text = fs::read_to_string(&seen).unwrap();
-    let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("600"));
-    let arguments = lines.next().unwrap();
-    assert!(arguments.starts_with(reviewed.state.to_str().unwrap()), "{text}");
-    assert!(!arguments.contains("t="), "{text}");
-    assert!(lines.next().unwrap().contains("/#t="), "{text}");
-    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    assert!(child.wait().unwrap().success());
-    assert!(!PathBuf::from(arguments).exists());
-    let mut printed = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
-    assert_eq!(printed, "");
+    let report: Value = serde_json::from_str(&reviewed.ok(&["review", "--json"])).unwrap();
+    assert_eq!(report["sessions"][0]["files"][0]["hunks"], json!([]));
+}
+
+#[test]
+fn what_a_request_notices_is_announced_too() {
+    let reviewed = reviewed();
+    let session = reviewed.edits("f.txt", &[("line 3\n", "three\n")]);
+    let (page, other) = (reviewed.review(), reviewed.review());
+    let mut next = page.events();
+    next();
+    page.get("/api/nav");
+    // Often enough that a request notices a mark before the server asks for it.
+    for n in 0..6 {
+        let act = if n % 2 == 0 { "keep" } else { "reopen" };
+        other.act(json!({"act": act, "s": session, "ids": ["1.0"]}));
+        page.get("/api/nav");
+        next();
+    }
 }

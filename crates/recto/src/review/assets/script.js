@@ -9,12 +9,15 @@ const put = (element, html) => { element.innerHTML = policy.createHTML(html); lo
 const ROW = 28, PAGE = 40, MARGIN = 300;
 const state = { session: "", file: "", hunk: "", view: "", split: false, q: "", filter: "", undos: [] };
 
-function start() {
+function takeToken() {
   const given = location.hash.match(/^#t=([0-9a-f]{20,})$/);
-  if (given) {
-    sessionStorage.setItem("token", given[1]);
-    history.replaceState(null, "", location.pathname);
-  }
+  if (!given) return false;
+  sessionStorage.setItem("token", given[1]);
+  history.replaceState(null, "", location.pathname);
+  return true;
+}
+function start() {
+  takeToken();
   state.view = sessionStorage.getItem("view") || "";
   state.split = sessionStorage.getItem("split") === "1";
   readHash();
@@ -71,7 +74,7 @@ async function refresh() {
   try {
     do {
       again = false;
-      await loadNav();
+      await loadNav(true);
       await loadFile();
     } while (again);
   } catch (error) { toast(error.message); }
@@ -79,17 +82,20 @@ async function refresh() {
 }
 
 // The list of sessions and files. Only the files in sight are in the page.
-let opened = new Set();
-async function loadNav() {
+let opened = new Set(), isFirst = true;
+async function loadNav(isWhole) {
   const filter = query({ q: encode(state.q), state: state.filter });
   const answer = await api("nav?" + filter), text = await answer.text();
-  version = answer.headers.get("x-version");
-  const focused = document.activeElement && document.activeElement.closest(".f");
-  const at = focused && focused.dataset.f;
+  // Without the file, the next event is still news.
+  if (isWhole) version = answer.headers.get("x-version");
+  const at = focusInNav();
   const before = new Map([...$("nav").querySelectorAll(".s")].map((it) => [it.dataset.s, it.blocks]));
   put($("nav"), text);
   const sessions = [...$("nav").querySelectorAll(".s")];
-  if (!opened.size && sessions.length) opened.add(state.session || sessions[0].dataset.s);
+  if (isFirst && sessions.length) {
+    if (!opened.size) opened.add(sessions[0].dataset.s);
+    isFirst = false;
+  }
   for (const section of sessions) {
     const isOpen = opened.has(section.dataset.s) || state.q !== "";
     section.classList.toggle("on", isOpen);
@@ -100,11 +106,12 @@ async function loadNav() {
     section.blocks = (isOpen && before.get(section.dataset.s)) || new Map();
     files.append(...section.blocks.values());
   }
+  restoreFocus(at);
   if (!state.file && sessions.length && matchMedia("(min-width: 761px)").matches) {
     openFile(sessions[0].dataset.s, sessions[0].dataset.first, true);
   }
   await fill(true);
-  if (at) focusRow(at);
+  restoreFocus(at);
   mark();
 }
 async function fill(isNew) {
@@ -129,7 +136,9 @@ async function fillBlock(section, files, block) {
   section.blocks.set(block, element);
   files.append(element);
   const values = { s: encode(section.dataset.s), from: block * PAGE, q: encode(state.q), state: state.filter };
-  put(element, await html("files?" + query(values)));
+  const text = await html("files?" + query(values)), at = focusInNav();
+  put(element, text);
+  restoreFocus(at);
   mark();
 }
 let filling = 0;
@@ -143,17 +152,24 @@ function mark() {
     if (isIt) row.setAttribute("aria-current", "true"); else row.removeAttribute("aria-current");
   }
 }
-function focusRow(file) {
-  const row = $("nav").querySelector(`.f[data-f="${CSS.escape(file)}"]`);
-  if (row) row.focus({ preventScroll: true });
+// The row or button of the list that has the focus, and gets it back if its element was replaced.
+function focusInNav() {
+  const element = document.activeElement && document.activeElement.closest("#nav .f, #nav button");
+  return element && { s: element.closest(".s").dataset.s, f: element.dataset.f, act: element.dataset.act };
+}
+function restoreFocus(at) {
+  if (!at || document.activeElement !== document.body) return;
+  const inside = at.f ? `.f[data-f="${CSS.escape(at.f)}"]` : at.act ? `[data-act="${at.act}"]` : ".tw";
+  const element = $("nav").querySelector(`.s[data-s="${CSS.escape(at.s)}"] ${inside}`);
+  if (element) element.focus({ preventScroll: true });
 }
 
 // One file.
 let shown = "", shownQuery = "", loadNumber = 0;
 async function loadFile() {
   if (!state.file) {
-    if (!$("nav").querySelector(".f")) put($("main"), '<p class="note">Nothing to review yet.</p>');
-    return;
+    const text = $("nav").querySelector(".s") ? "Choose a file." : "Nothing to review yet.";
+    return put($("main"), `<p class="note">${text}</p>`);
   }
   const number = ++loadNumber, main = $("main");
   const wanted = fileQuery(), isSame = wanted === shownQuery;
@@ -162,20 +178,25 @@ async function loadFile() {
   const text = await html("file?" + wanted + (n > 40 ? "&n=" + n : ""));
   if (number !== loadNumber) return;
   if (isSame && text === shown) return;
-  const keep = isSame && { top: main.scrollTop, index: hunks().findIndex((it) => it.classList.contains("sel")) };
+  const last = selected(), keep = isSame && { top: main.scrollTop, index: hunks().indexOf(last), ids: idsOf(last) };
   [shown, shownQuery] = [text, wanted];
+  const hadFocus = document.activeElement !== main && main.contains(document.activeElement);
   put(main, text);
   document.title = decodeURIComponent(state.file).split("/").pop() + " · recto review";
   const all = hunks();
   if (all.length && !performance.getEntriesByName("recto-first-file").length) requestAnimationFrame(() => performance.mark("recto-first-file"));
   if (keep) {
     main.scrollTop = keep.top;
-    select(all[Math.min(keep.index, all.length - 1)], false);
+    // The same hunk, which others may have been added before; only if it is gone, the one in its place.
+    const ids = shares(keep.ids, acted) ? [...keep.ids, ...acted] : keep.ids;
+    const same = all.find((it) => shares(idsOf(it), ids));
+    select(same || all[Math.min(keep.index, all.length - 1)], false);
   } else {
     main.scrollTop = 0;
-    const linked = state.hunk && all.find((it) => it.dataset.ids.split(",").includes(state.hunk));
+    const linked = state.hunk && all.find((it) => idsOf(it).includes(state.hunk));
     select(linked || all.find((it) => it.matches(".open, .conflict")) || all[0], Boolean(linked));
   }
+  if (hadFocus && document.activeElement === document.body) (selected() || main).focus({ preventScroll: true });
   more();
   highlight();
 }
@@ -221,12 +242,14 @@ async function gap(button) {
 // Hunks.
 const hunks = () => [...$("main").querySelectorAll(".h")];
 const selected = () => $("main").querySelector(".h.sel");
+const idsOf = (hunk) => hunk ? hunk.dataset.ids.split(",") : [];
+const shares = (some, others) => some.some((id) => others.includes(id));
 function select(hunk, isScrolled = true) {
   const last = selected();
   if (last) last.classList.remove("sel");
   if (!hunk) return;
   hunk.classList.add("sel");
-  state.hunk = hunk.dataset.ids.split(",")[0];
+  state.hunk = idsOf(hunk)[0];
   writeHash(true);
   if (isScrolled) {
     hunk.scrollIntoView({ block: "nearest" });
@@ -254,11 +277,18 @@ async function moveFile(step) {
 }
 
 // Actions.
+// All ids of the hunk that was acted on last: an undo gives it others.
+let acted = [];
 const did = { keep: "Kept", reopen: "Reopened", undo: "Undone", redo: "Redone" };
 async function act(body) {
   try {
     const done = await (await api("act", { s: state.session, ...body })).json();
+    if (body.ids) acted = [...(shares(body.ids, acted) ? acted : []), ...body.ids, ...(done.undos || [])];
     if (body.act === "undo" && done.undos && done.undos.length) state.undos.push(done.undos);
+    if (body.act === "redo" && done.hunks) {
+      const rest = state.undos.map((ids) => ids.filter((id) => !done.hunks.includes(id)));
+      state.undos = rest.filter((ids) => ids.length);
+    }
     if (done.conflict) return conflict(body, done);
     if (!done.n_hunks) return toast("There is nothing to " + body.act + ".");
     const files = done.n_files > 1 ? ` in ${done.n_files} files` : "";
@@ -279,7 +309,7 @@ function actOn(name, hunk) {
   if (!status) return toast("This change is not by this session, so it is not offered for undo.");
   if (name === "keep" && status === "kept") name = "reopen";
   if (status === "undone" ? name !== "redo" : name === "redo") return toast(`This hunk is ${status}.`);
-  act({ act: name, f: state.file, ids: hunk.dataset.ids.split(",") });
+  act({ act: name, f: state.file, ids: idsOf(hunk) });
 }
 function redo() {
   const hunk = selected();
@@ -430,5 +460,7 @@ $("split").onclick = () => toggle("split");
 $("keys").onclick = help;
 $("menu").onclick = () => $("menu").setAttribute("aria-expanded", $("side").classList.toggle("on"));
 window.addEventListener("popstate", () => { if (readHash()) { mark(); loadFile().catch((error) => toast(error.message)); } });
+// The address that recto prints, in a tab that shows the page already.
+window.addEventListener("hashchange", () => { if (takeToken()) location.reload(); });
 window.addEventListener("resize", scrolled);
 start();

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -111,6 +111,20 @@ impl Page {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(MAX_WAIT)).unwrap();
         stream
+    }
+
+    /// Opens a stream of events, and returns a function that waits for the next one.
+    pub fn events(&self) -> impl FnMut() -> String {
+        let mut stream = self.connect();
+        let headers = self.headers().join("\r\n");
+        write!(stream, "GET /api/events HTTP/1.1\r\n{headers}\r\n\r\n").unwrap();
+        let mut lines = BufReader::new(stream).lines();
+        // The server sends a line every ten seconds, so that a read does not time out.
+        move || {
+            let end = Instant::now() + MAX_WAIT;
+            let until = lines.by_ref().map(Result::unwrap).take_while(|_| Instant::now() < end);
+            until.into_iter().find(|line| line.starts_with("data:")).expect("an event")
+        }
     }
 
     pub fn host(&self) -> String {
