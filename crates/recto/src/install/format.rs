@@ -1,5 +1,7 @@
 //! The formats of configuration files, and one interface to their splicers.
 
+use std::slice;
+
 use serde_json::Value;
 
 use super::splice::{Unsupported, unsupported};
@@ -72,7 +74,7 @@ impl Format {
             _ => unsupported("the format has no such entries"),
         };
         let after = below_bom(text, set)?;
-        self.verify(text, &after, entry)?;
+        self.verify(text, &after, slice::from_ref(entry))?;
         Ok(after)
     }
 
@@ -89,12 +91,12 @@ impl Format {
             }
         };
         let after = below_bom(text, remove)?;
-        self.verify(text, &after, entry)?;
+        self.verify(text, &after, slice::from_ref(entry))?;
         Ok(after)
     }
 
-    /// Checks that two versions differ only in an entry, and in objects on the way to it.
-    pub fn verify(self, before: &str, after: &str, entry: &Entry) -> Result<(), Unsupported> {
+    /// Checks that two versions differ only in entries, and in objects on the way to them.
+    pub fn verify(self, before: &str, after: &str, entries: &[Entry]) -> Result<(), Unsupported> {
         let rest = |text: &str| {
             let text = text.strip_prefix(BOM).unwrap_or(text);
             let value = match self {
@@ -102,7 +104,8 @@ impl Format {
                 Format::Toml => toml::value_of(text)?,
                 Format::YamlMap | Format::YamlList => None,
             };
-            Ok(value.map(|value| without(value, entry.path, &entry.content)))
+            let without = |value, entry: &Entry| without(value, entry.path, &entry.content);
+            Ok(value.map(|value| entries.iter().fold(value, without)))
         };
         let is_nothing = |it: &Option<Value>| matches!(it, None | Some(Value::Null));
         let (before, after) = (rest(before)?, rest(after)?);

@@ -77,12 +77,8 @@ pub fn install(
             kinds.retain(|kind| !matches!(kind.form, Form::Agent(_)));
         }
         let entries: Vec<Entry> = kinds.iter().map(|kind| kind.entry(launch)).collect();
-        let set = |text: String, entry: &Entry| match is_other_transport(file, entry, &text) {
-            true => file.format.set(&file.format.remove(&text, entry)?, entry),
-            false => file.format.set(&text, entry),
-        };
-        let text = before.as_deref().unwrap_or(file.seed).to_string();
-        let after = entries.iter().try_fold(text, set).map_err(|Unsupported(why)| {
+        let text = before.as_deref().unwrap_or(file.seed);
+        let after = with_entries(file.format, text, &entries).map_err(|Unsupported(why)| {
             let snippets: Vec<_> = entries.iter().map(|it| file.format.snippet(it)).collect();
             Obstacle::ByHand { path: path.clone(), why, snippet: snippets.join("\n") }
         })?;
@@ -176,10 +172,19 @@ fn is_configured(file: &ConfigFile, path: &Path) -> bool {
     text.is_some_and(|text| file.entries.iter().any(|kind| found(file, kind, &text).is_some()))
 }
 
-/// Whether a file has an entry with a program where the new one has a URL, or the other way round.
-fn is_other_transport(file: &ConfigFile, entry: &Entry, text: &str) -> bool {
+/// Returns a text with the entries.
+fn with_entries(format: Format, text: &str, entries: &[Entry]) -> Result<String, Unsupported> {
+    let set = |text: String, entry: &Entry| match is_other_transport(format, entry, &text) {
+        true => format.set(&format.remove(&text, entry)?, entry),
+        false => format.set(&text, entry),
+    };
+    entries.iter().try_fold(text.to_string(), set)
+}
+
+/// Whether a text has an entry with a program where the new one has a URL, or the other way round.
+fn is_other_transport(format: Format, entry: &Entry, text: &str) -> bool {
     let Content::Object(wanted) = &entry.content else { return false };
-    let found = file.format.get(text, entry).ok().flatten().unwrap_or_default();
+    let found = format.get(text, entry).ok().flatten().unwrap_or_default();
     let mut keys = ["command", "cmd"].iter().chain(&URL_KEYS);
     keys.any(|key| found.get(key).is_some() && wanted.get(key).is_none())
 }
@@ -231,6 +236,14 @@ pub struct Applied {
     pub note: Option<String>,
 }
 
+/// A file before and after a client's command, and what recto makes of it.
+struct Written {
+    before: Option<String>,
+    now: Option<String>,
+    after: String,
+    note: Option<String>,
+}
+
 impl Change {
     /// Makes the change. A client's command runs first; what it did is kept if it changed nothing
     /// but the entry.
@@ -267,26 +280,25 @@ impl Change {
         around: &Surroundings,
         record: Option<records::Record>,
     ) -> Result<Applied, String> {
-        let before = self.before.as_deref().map(str::as_bytes);
         let mode = files::mode(&self.path);
         let dirs = missing_dirs(&self.path);
-        let wanted = self.after.as_deref().unwrap_or_default();
-        let (mut now, mut after, mut note) = (self.before.clone(), wanted.to_string(), None);
-        if let Some(command) = &self.command {
-            note = command::run(command, around).err();
-            now = read(&self.path).map_err(|_| "the client's command failed")?;
-            match self.accepted(now.as_deref().filter(|_| note.is_none())) {
-                Ok(accepted) => after = accepted,
-                Err(why) => note = note.or(Some(why)),
-            }
-        }
+        let Written { before, now, after, note } = match &self.command {
+            Some(command) => self.written_by(command, around)?,
+            None => Written {
+                before: self.before.clone(),
+                now: self.before.clone(),
+                after: self.after.clone().unwrap_or_default(),
+                note: None,
+            },
+        };
         // What the file was before recto changed it first, unless the user changed it since.
-        let first = record.filter(|record| Some(record.after.as_slice()) == before);
+        let first = record
+            .filter(|record| Some(record.after.as_slice()) == before.as_deref().map(str::as_bytes));
         let dirs = first.as_ref().map_or(dirs, |record| record.new_dirs.clone());
         let original = match &first {
             Some(record) => record.before.clone(),
             None => {
-                let clean = self.before.as_ref().map(|text| self.without_entries(text));
+                let clean = before.as_ref().map(|text| self.without_entries(text));
                 clean.map(|text| (text.into_bytes(), mode.unwrap_or(0o600)))
             }
         };
@@ -303,19 +315,56 @@ impl Change {
         Ok(Applied { backup, note })
     }
 
-    /// Returns the text that a client's command wrote, with the keys that it cannot set. Fails if
-    /// the command changed anything else, such as comments or line endings.
-    fn accepted(&self, now: Option<&str>) -> Result<String, String> {
-        let now = now.ok_or("the client's command failed")?;
-        let set = |text: String, entry: &Entry| self.format.set(&text, entry);
-        let complete = self.entries.iter().try_fold(now.to_string(), set);
-        let complete = complete.map_err(|why| why.to_string())?;
-        let before = self.before.as_deref().unwrap_or_default();
-        let is_state = self.is_state();
-        if before.is_empty() || is_state || self.without_entries(now) == before {
-            return Ok(complete);
+    /// Runs the client's command. Returns what it did, and what the file should be.
+    ///
+    /// Another program may change the file at the same time. What the command cannot have done is
+    /// never overwritten: a file that differs from the plan is rejected before the command, and after
+    /// it only layout is restored.
+    fn written_by(&self, command: &[String], around: &Surroundings) -> Result<Written, String> {
+        let changed = || format!("{} was changed meanwhile", self.path.display());
+        let read = || read(&self.path).map_err(|_| changed());
+        let before = read()?;
+        if before != self.before && !self.is_state() {
+            return Err(changed());
         }
-        Err("the client's command changed other lines, so recto wrote only the entry".into())
+        let text = before.clone().unwrap_or_default();
+        let failure = command::run(command, around).err();
+        let now = read()?;
+        let completed = self.completed(now.as_deref().unwrap_or_default());
+        let keeps_rest = |now: &str| text.is_empty() || self.without_entries(now) == text;
+        let (after, note) = match (&now, failure, completed) {
+            (now, Some(failure), _) if *now == before => (self.planned(&before)?, Some(failure)),
+            (Some(now), None, Ok(completed)) if self.is_state() || keeps_rest(now) => {
+                (completed, None)
+            }
+            (Some(now), failure, _) if self.format.verify(&text, now, &self.entries).is_ok() => {
+                let note =
+                    "the client's command changed other lines, so recto wrote only the entry";
+                (self.planned(&before)?, failure.or(Some(note.into())))
+            }
+            (Some(_), None, completed) => {
+                let note = "other settings changed while the client's command ran; they are kept";
+                (completed?, Some(note.into()))
+            }
+            (None, None, _) => {
+                (self.planned(&before)?, Some("the client's command wrote nothing".into()))
+            }
+            (_, Some(failure), _) => return Err(format!("{failure}, and {}", changed())),
+        };
+        Ok(Written { before, now, after, note })
+    }
+
+    /// Returns what recto writes to a file that no command has changed.
+    fn planned(&self, before: &Option<String>) -> Result<String, String> {
+        match (&self.after, before) {
+            (Some(after), before) if *before == self.before => Ok(after.clone()),
+            (_, before) => self.completed(before.as_deref().unwrap_or_default()),
+        }
+    }
+
+    /// Returns a text with the entries, of which a command cannot set all keys.
+    fn completed(&self, text: &str) -> Result<String, String> {
+        with_entries(self.format, text, &self.entries).map_err(|why| why.to_string())
     }
 
     /// Whether the client keeps other things in the file that it changes while it runs.

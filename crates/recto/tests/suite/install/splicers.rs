@@ -1,5 +1,7 @@
 //! Laws of the splicers, for random settings.
 
+use std::slice::from_ref;
+
 use recto::install::format::{Content, Entry, Format};
 use serde_json::{Value, json};
 
@@ -37,11 +39,15 @@ fn check(format: Format, text: &str, entry: &Entry) -> bool {
     if text.contains('\n') {
         assert_eq!(newline.count(), with.matches('\n').count(), "{with:?}\n{}", context());
     }
-    format.verify(text, &with, entry).unwrap_or_else(|why| panic!("{why}: {}", context()));
+    format
+        .verify(text, &with, from_ref(entry))
+        .unwrap_or_else(|why| panic!("{why}: {}", context()));
 
     let without = format.remove(&with, entry).unwrap_or_else(|why| panic!("{why}: {with}"));
     assert_eq!(format.get(&without, entry), Ok(None), "{without}\n{}", context());
-    format.verify(text, &without, entry).unwrap_or_else(|why| panic!("{why}: {}", context()));
+    format
+        .verify(text, &without, from_ref(entry))
+        .unwrap_or_else(|why| panic!("{why}: {}", context()));
     without == text
 }
 
