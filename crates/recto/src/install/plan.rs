@@ -113,11 +113,12 @@ pub fn uninstall(
             let path = files::target(&path);
             let Some(before) = read(&path)? else { continue };
             let record = records::find(&around.records(), &path);
-            let record = record.filter(|record| record.after == before.as_bytes());
-            let (after, kind) = match record {
-                Some(record) => {
-                    let restored = record.before.map(|(bytes, _)| String::from_utf8(bytes));
-                    let restored = restored.transpose();
+            let content = record.map(|record| record.content);
+            let content = content.filter(|content| content.after == before.as_bytes());
+            let (after, kind) = match content {
+                Some(content) => {
+                    let restored = content.restored.or(content.before.map(|(bytes, _)| bytes));
+                    let restored = restored.map(String::from_utf8).transpose();
                     let error = |_| Obstacle::Failed("the backup is not UTF-8".into());
                     (restored.map_err(error)?, Kind::Restore)
                 }
@@ -242,6 +243,8 @@ struct Written {
     now: Option<String>,
     after: String,
     note: Option<String>,
+    /// Whether other settings differ between `before` and `after`.
+    is_rest_changed: bool,
 }
 
 impl Change {
@@ -255,12 +258,14 @@ impl Change {
             Kind::Restore => {
                 let record = record.ok_or("the backup was removed meanwhile")?;
                 let before = self.before.as_deref().unwrap_or_default().as_bytes();
-                match (&self.after, &record.before) {
-                    (Some(after), Some((_, mode))) => {
+                match &self.after {
+                    Some(after) => {
                         files::write(&self.path, Some(before), after.as_bytes())?;
-                        files::set_mode(&self.path, *mode)?;
+                        if let Some((_, mode)) = record.content.before {
+                            files::set_mode(&self.path, mode)?;
+                        }
                     }
-                    _ => files::remove(&self.path, before, &record.new_dirs)?,
+                    None => files::remove(&self.path, before, &record.content.new_dirs)?,
                 }
                 record.remove().map_err(|error| error.to_string())?;
                 Ok(Applied::default())
@@ -281,30 +286,37 @@ impl Change {
         record: Option<records::Record>,
     ) -> Result<Applied, String> {
         let mode = files::mode(&self.path);
-        let dirs = missing_dirs(&self.path);
-        let Written { before, now, after, note } = match &self.command {
+        let new_dirs = missing_dirs(&self.path);
+        let Written { before, now, after, note, is_rest_changed } = match &self.command {
             Some(command) => self.written_by(command, around)?,
             None => Written {
                 before: self.before.clone(),
                 now: self.before.clone(),
                 after: self.after.clone().unwrap_or_default(),
                 note: None,
+                is_rest_changed: false,
             },
         };
-        // What the file was before recto changed it first, unless the user changed it since.
-        let first = record
-            .filter(|record| Some(record.after.as_slice()) == before.as_deref().map(str::as_bytes));
-        let dirs = first.as_ref().map_or(dirs, |record| record.new_dirs.clone());
-        let original = match &first {
-            Some(record) => record.before.clone(),
+        let bytes = before.as_deref().map(str::as_bytes);
+        // Of several runs, the first knows the file before recto, unless the user changed it since.
+        let first = record.map(|record| record.content);
+        let first = first.filter(|content| Some(content.after.as_slice()) == bytes);
+        let restored = match is_rest_changed {
+            true => Some(self.without_entries(&after)),
+            false => before.as_deref().map(|text| self.without_entries(text)),
+        };
+        let restored = restored.map(String::into_bytes);
+        let restored = restored.filter(|restored| Some(restored.as_slice()) != bytes);
+        let content = match first {
+            Some(content) if is_rest_changed => records::Content { restored, ..content },
+            Some(content) => content,
             None => {
-                let clean = before.as_ref().map(|text| self.without_entries(text));
-                clean.map(|text| (text.into_bytes(), mode.unwrap_or(0o600)))
+                let before = bytes.map(|bytes| (bytes.to_vec(), mode.unwrap_or(0o600)));
+                records::Content { before, restored, after: Vec::new(), new_dirs }
             }
         };
-        let original = original.as_ref().map(|(bytes, mode)| (bytes.as_slice(), *mode));
-        let records = around.records();
-        let backup = records::save(&records, &self.path, original, after.as_bytes(), &dirs)
+        let content = records::Content { after: after.clone().into_bytes(), ..content };
+        let backup = records::save(&around.records(), &self.path, &content)
             .map_err(|error| format!("cannot write the backup: {error}"))?;
         if now.as_ref() != Some(&after) {
             files::write(&self.path, now.as_deref().map(str::as_bytes), after.as_bytes())?;
@@ -351,7 +363,8 @@ impl Change {
             }
             (_, Some(failure), _) => return Err(format!("{failure}, and {}", changed())),
         };
-        Ok(Written { before, now, after, note })
+        let is_rest_changed = self.format.verify(&text, &after, &self.entries).is_err();
+        Ok(Written { before, now, after, note, is_rest_changed })
     }
 
     /// Returns what recto writes to a file that no command has changed.

@@ -78,6 +78,13 @@ fn planned(client: &str, around: &Surroundings) -> plan::Change {
     change
 }
 
+fn uninstall(client: &str, around: &Surroundings) {
+    let client = table::find(client).unwrap();
+    for change in plan::uninstall(client, Scope::User, &launch(&["."], &[]), around).unwrap() {
+        change.apply(around).unwrap();
+    }
+}
+
 #[test]
 fn settings_that_changed_since_the_plan_are_left_as_they_are() {
     let home = tempfile::tempdir().unwrap();
@@ -121,6 +128,8 @@ fn settings_that_another_program_changes_meanwhile_are_not_overwritten() {
                 assert!(applied.note.unwrap().contains("other settings changed"));
                 assert_eq!(fs::read_to_string(applied.backup.unwrap()).unwrap(), "# mine\n");
                 assert!(after.contains("omit_tools_from"), "{after}");
+                uninstall("codex", &around);
+                assert_eq!(fs::read_to_string(&file).unwrap(), "other = 1\n");
             }
             _ => assert!(applied.unwrap_err().contains("was changed meanwhile")),
         }

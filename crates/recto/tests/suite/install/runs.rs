@@ -111,6 +111,30 @@ fn new_files_and_directories_are_removed_again() {
 }
 
 #[test]
+fn the_backup_of_settings_with_an_entry_is_the_file_as_it_was() {
+    let cursor = "{\n  \"mcpServers\": {\n    // old\n    \"recto\": {\"command\": \"old\"},\n    \"a\": {}\n  }\n}\n";
+    for (client, path, before, clean) in [
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            cursor,
+            "{\n  \"mcpServers\": {\n    // old\n    \"a\": {}\n  }\n}\n",
+        ),
+        ("codex", ".codex/config.toml", "a = 1\n[mcp_servers.recto]\ncommand = 'old'\n", "a = 1\n"),
+        (
+            "goose",
+            ".config/goose/config.yaml",
+            "extensions:\n  recto:\n    cmd: old\n  a:\n    b: 1\n",
+            "extensions:\n  a:\n    b: 1\n",
+        ),
+    ] {
+        // Checks the backup, too.
+        let after = round_trip(client, path, before, |text| text);
+        assert_eq!(after.as_deref(), Some(clean), "{client}");
+    }
+}
+
+#[test]
 fn an_entry_without_a_record_is_removed_from_its_own_file() {
     let home = tempfile::tempdir().unwrap();
     let around = surroundings(home.path(), home.path());
