@@ -268,12 +268,16 @@ fn an_entry_that_cannot_be_inserted_is_printed() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join(".config/goose/config.yaml");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
-    let before = "extensions: {a: {enabled: true}}\n";
-    fs::write(&file, before).unwrap();
-    let words =
-        ["extensions is not in block style. Insert this yourself:", "  recto:\n    enabled: true"];
-    assert_run(home.path(), &["goose", "--yes"], 3, &words);
-    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    for (before, why) in [
+        ("extensions: {a: {enabled: true}}\n", "extensions is not in block style"),
+        ("extensions:\n  recto: {cmd: recto}\n", "its entry is not in block style"),
+    ] {
+        fs::write(&file, before).unwrap();
+        let why = format!("{why}. Insert this yourself:");
+        let words = [&*why, "  recto:\n    enabled: true"];
+        assert_run(home.path(), &["goose", "--yes"], 3, &words);
+        assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    }
 }
 
 #[test]
