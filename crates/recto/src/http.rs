@@ -6,6 +6,7 @@ mod body;
 mod gate;
 mod paced;
 mod sessions;
+mod token_file;
 mod tokens;
 mod unread;
 
@@ -34,6 +35,7 @@ use gate::Busy;
 pub use accounts::{Accounts, OpenAccount};
 pub use gate::Gate;
 pub use paced::Paced;
+pub use token_file::TokenFile;
 pub use tokens::{Secret, Token, TokenAccess, generated};
 
 /// How often idle sessions are closed.

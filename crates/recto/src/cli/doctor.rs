@@ -18,7 +18,7 @@ use super::print::print;
 use crate::assemble;
 use report::Report;
 
-/// Check the directories, the sandbox and leftover files, and suggest fixes
+/// Check directories, sandbox, client settings, journal and leftover files, and suggest fixes
 #[derive(Args)]
 // Tool names do not occur in the report.
 #[command(mut_arg("tool_names", |names| names.hide(true)), after_help = "\

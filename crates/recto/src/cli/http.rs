@@ -11,7 +11,7 @@ use rmcp::ServerHandler;
 
 use super::serve::{instructions, max_running, roots, runtime};
 use crate::config::Config;
-use crate::http::{self, Accounts, OpenAccount, Token, TokenAccess};
+use crate::http::{self, Accounts, OpenAccount, Token, TokenAccess, TokenFile};
 use crate::journal::{self, OpenJournal};
 use crate::mcp::handler::Handler;
 use crate::{assemble, log, signals};
@@ -23,7 +23,8 @@ pub struct HttpOptions {
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
 
-    /// File with a line for each token: NAME read|write TOKEN [ROOT]... [default: a generated token]
+    /// File outside the roots with a line for each token: NAME read|write TOKEN [ROOT]...
+    /// [default: a generated token]
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
 
@@ -75,7 +76,8 @@ impl HttpOptions {
         let (accounts, token_path) = match self.token_file {
             Some(path) => {
                 let path = std::path::absolute(path).map_err(|error| error.to_string())?;
-                (Accounts::of_file(path.clone(), open)?, path)
+                let file = TokenFile::new(path.clone(), assemble::open_disk(config)?);
+                (Accounts::of_file(file, open)?, path)
             }
             None => {
                 let dir = journal::state_dir(&config.journal).map_err(|error| error.to_string())?;

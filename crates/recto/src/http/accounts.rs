@@ -1,14 +1,14 @@
 //! The clients that may use the server: each token with the calls that it permits.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use recto_store::sync::lock;
 use recto_tools::Calls;
 use tracing::{info, warn};
 
-use super::tokens::{self, Token};
+use super::token_file::TokenFile;
+use super::tokens::Token;
 use crate::log;
 
 /// How often a token file is checked for changes. A change counts when it is the same at two checks,
@@ -40,23 +40,22 @@ impl Accounts {
     /// Opens the accounts in a token file, and starts a thread that reads the file again when it
     /// changes. The thread must be started before Landlock, which would not let it open a file that
     /// was put in the place of this one.
-    pub fn of_file(path: PathBuf, open: Box<OpenAccount>) -> Result<Arc<Accounts>, String> {
-        let mut known = fingerprint(&path);
-        let tokens = tokens::from_file(&path)?;
+    pub fn of_file(file: TokenFile, open: Box<OpenAccount>) -> Result<Arc<Accounts>, String> {
+        let mut known = file.fingerprint();
+        let tokens = file.read()?;
         let accounts = Arc::new(Accounts(Mutex::new(opened(tokens, &[], &*open)?)));
         let watched = accounts.clone();
         let watch = move || {
             let mut last = known;
             loop {
                 std::thread::sleep(CHECKED_EVERY);
-                let now = fingerprint(&path);
+                let now = file.fingerprint();
                 if now == known || now != std::mem::replace(&mut last, now) {
                     continue;
                 }
                 known = now;
                 let before = watched.current();
-                let read = tokens::from_file(&path);
-                match read.and_then(|tokens| opened(tokens, &before, &*open)) {
+                match file.read().and_then(|tokens| opened(tokens, &before, &*open)) {
                     Ok(accounts) => {
                         info!(target: log::TARGET, tokens = accounts.len() as u64, "token file read");
                         *lock(&watched.0) = accounts;
@@ -105,11 +104,4 @@ fn opened(
         Ok(Arc::new(Account { token, calls, instructions }))
     };
     tokens.into_iter().map(account).collect()
-}
-
-/// Returns what changes when a file is written or replaced.
-fn fingerprint(path: &std::path::Path) -> Option<(SystemTime, u64, u64, u32)> {
-    use std::os::unix::fs::MetadataExt;
-    let status = path.metadata().ok()?;
-    Some((status.modified().ok()?, status.len(), status.ino(), status.mode()))
 }

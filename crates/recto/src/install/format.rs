@@ -1,5 +1,7 @@
 //! The formats of configuration files, and one interface to their splicers.
 
+use std::slice;
+
 use serde_json::Value;
 
 use super::splice::{Unsupported, unsupported};
@@ -72,7 +74,8 @@ impl Format {
             _ => unsupported("the format has no such entries"),
         };
         let after = below_bom(text, set)?;
-        self.verify(text, &after, entry)?;
+        self.verify(text, &after, slice::from_ref(entry))?;
+        self.verify_entry(&after, entry)?;
         Ok(after)
     }
 
@@ -89,20 +92,26 @@ impl Format {
             }
         };
         let after = below_bom(text, remove)?;
-        self.verify(text, &after, entry)?;
+        self.verify(text, &after, slice::from_ref(entry))?;
         Ok(after)
     }
 
-    /// Checks that two versions differ only in an entry, and in objects on the way to it.
-    pub fn verify(self, before: &str, after: &str, entry: &Entry) -> Result<(), Unsupported> {
+    /// Checks that two versions differ only in entries, and in objects on the way to them.
+    ///
+    /// YAML is compared by its lines.
+    pub fn verify(self, before: &str, after: &str, entries: &[Entry]) -> Result<(), Unsupported> {
         let rest = |text: &str| {
             let text = text.strip_prefix(BOM).unwrap_or(text);
-            let value = match self {
-                Format::Json => json::value_of(text)?,
-                Format::Toml => toml::value_of(text)?,
-                Format::YamlMap | Format::YamlList => None,
+            let value = match (self, entries) {
+                (Format::Json, _) => json::value_of(text)?,
+                (Format::Toml, _) => toml::value_of(text)?,
+                (_, [entry]) => {
+                    return Ok(Some(yaml::rest(text, self.collection(), pair(entry))?.into()));
+                }
+                _ => return unsupported("a file in YAML has one entry"),
             };
-            Ok(value.map(|value| without(value, entry.path, &entry.content)))
+            let without = |value, entry: &Entry| without(value, entry.path, &entry.content);
+            Ok(value.map(|value| entries.iter().fold(value, without)))
         };
         let is_nothing = |it: &Option<Value>| matches!(it, None | Some(Value::Null));
         let (before, after) = (rest(before)?, rest(after)?);
@@ -110,6 +119,19 @@ impl Format {
             return Ok(());
         }
         unsupported("other settings would change")
+    }
+
+    /// Checks that a file in YAML has an entry with its values. The other formats are parsed anyway.
+    fn verify_entry(self, text: &str, entry: &Entry) -> Result<(), Unsupported> {
+        let Content::Object(Value::Object(wanted)) = &entry.content else { return Ok(()) };
+        if matches!(self, Format::Json | Format::Toml) {
+            return Ok(());
+        }
+        let found = self.get(text, entry)?.unwrap_or_default();
+        match wanted.iter().all(|(key, value)| found.get(key) == Some(value)) {
+            true => Ok(()),
+            false => unsupported("the entry would not have its values"),
+        }
     }
 
     /// Returns a file with nothing but an entry, for the user to insert.

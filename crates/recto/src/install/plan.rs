@@ -77,12 +77,8 @@ pub fn install(
             kinds.retain(|kind| !matches!(kind.form, Form::Agent(_)));
         }
         let entries: Vec<Entry> = kinds.iter().map(|kind| kind.entry(launch)).collect();
-        let set = |text: String, entry: &Entry| match is_other_transport(file, entry, &text) {
-            true => file.format.set(&file.format.remove(&text, entry)?, entry),
-            false => file.format.set(&text, entry),
-        };
-        let text = before.as_deref().unwrap_or(file.seed).to_string();
-        let after = entries.iter().try_fold(text, set).map_err(|Unsupported(why)| {
+        let text = before.as_deref().unwrap_or(file.seed);
+        let after = with_entries(file.format, text, &entries).map_err(|Unsupported(why)| {
             let snippets: Vec<_> = entries.iter().map(|it| file.format.snippet(it)).collect();
             Obstacle::ByHand { path: path.clone(), why, snippet: snippets.join("\n") }
         })?;
@@ -117,11 +113,12 @@ pub fn uninstall(
             let path = files::target(&path);
             let Some(before) = read(&path)? else { continue };
             let record = records::find(&around.records(), &path);
-            let record = record.filter(|record| record.after == before.as_bytes());
-            let (after, kind) = match record {
-                Some(record) => {
-                    let restored = record.before.map(|(bytes, _)| String::from_utf8(bytes));
-                    let restored = restored.transpose();
+            let content = record.map(|record| record.content);
+            let content = content.filter(|content| content.after == before.as_bytes());
+            let (after, kind) = match content {
+                Some(content) => {
+                    let restored = content.restored.or(content.before.map(|(bytes, _)| bytes));
+                    let restored = restored.map(String::from_utf8).transpose();
                     let error = |_| Obstacle::Failed("the backup is not UTF-8".into());
                     (restored.map_err(error)?, Kind::Restore)
                 }
@@ -176,10 +173,19 @@ fn is_configured(file: &ConfigFile, path: &Path) -> bool {
     text.is_some_and(|text| file.entries.iter().any(|kind| found(file, kind, &text).is_some()))
 }
 
-/// Whether a file has an entry with a program where the new one has a URL, or the other way round.
-fn is_other_transport(file: &ConfigFile, entry: &Entry, text: &str) -> bool {
+/// Returns a text with the entries.
+fn with_entries(format: Format, text: &str, entries: &[Entry]) -> Result<String, Unsupported> {
+    let set = |text: String, entry: &Entry| match is_other_transport(format, entry, &text) {
+        true => format.set(&format.remove(&text, entry)?, entry),
+        false => format.set(&text, entry),
+    };
+    entries.iter().try_fold(text.to_string(), set)
+}
+
+/// Whether a text has an entry with a program where the new one has a URL, or the other way round.
+fn is_other_transport(format: Format, entry: &Entry, text: &str) -> bool {
     let Content::Object(wanted) = &entry.content else { return false };
-    let found = file.format.get(text, entry).ok().flatten().unwrap_or_default();
+    let found = format.get(text, entry).ok().flatten().unwrap_or_default();
     let mut keys = ["command", "cmd"].iter().chain(&URL_KEYS);
     keys.any(|key| found.get(key).is_some() && wanted.get(key).is_none())
 }
@@ -231,6 +237,16 @@ pub struct Applied {
     pub note: Option<String>,
 }
 
+/// A file before and after a client's command, and what recto makes of it.
+struct Written {
+    before: Option<String>,
+    now: Option<String>,
+    after: String,
+    note: Option<String>,
+    /// Whether other settings differ between `before` and `after`.
+    is_rest_changed: bool,
+}
+
 impl Change {
     /// Makes the change. A client's command runs first; what it did is kept if it changed nothing
     /// but the entry.
@@ -242,12 +258,14 @@ impl Change {
             Kind::Restore => {
                 let record = record.ok_or("the backup was removed meanwhile")?;
                 let before = self.before.as_deref().unwrap_or_default().as_bytes();
-                match (&self.after, &record.before) {
-                    (Some(after), Some((_, mode))) => {
+                match &self.after {
+                    Some(after) => {
                         files::write(&self.path, Some(before), after.as_bytes())?;
-                        files::set_mode(&self.path, *mode)?;
+                        if let Some((_, mode)) = record.content.before {
+                            files::set_mode(&self.path, mode)?;
+                        }
                     }
-                    _ => files::remove(&self.path, before, &record.new_dirs)?,
+                    None => files::remove(&self.path, before, &record.content.new_dirs)?,
                 }
                 record.remove().map_err(|error| error.to_string())?;
                 Ok(Applied::default())
@@ -267,32 +285,38 @@ impl Change {
         around: &Surroundings,
         record: Option<records::Record>,
     ) -> Result<Applied, String> {
-        let before = self.before.as_deref().map(str::as_bytes);
         let mode = files::mode(&self.path);
-        let dirs = missing_dirs(&self.path);
-        let wanted = self.after.as_deref().unwrap_or_default();
-        let (mut now, mut after, mut note) = (self.before.clone(), wanted.to_string(), None);
-        if let Some(command) = &self.command {
-            note = command::run(command, around).err();
-            now = read(&self.path).map_err(|_| "the client's command failed")?;
-            match self.accepted(now.as_deref().filter(|_| note.is_none())) {
-                Ok(accepted) => after = accepted,
-                Err(why) => note = note.or(Some(why)),
-            }
-        }
-        // What the file was before recto changed it first, unless the user changed it since.
-        let first = record.filter(|record| Some(record.after.as_slice()) == before);
-        let dirs = first.as_ref().map_or(dirs, |record| record.new_dirs.clone());
-        let original = match &first {
-            Some(record) => record.before.clone(),
+        let new_dirs = missing_dirs(&self.path);
+        let Written { before, now, after, note, is_rest_changed } = match &self.command {
+            Some(command) => self.written_by(command, around)?,
+            None => Written {
+                before: self.before.clone(),
+                now: self.before.clone(),
+                after: self.after.clone().unwrap_or_default(),
+                note: None,
+                is_rest_changed: false,
+            },
+        };
+        let bytes = before.as_deref().map(str::as_bytes);
+        // Of several runs, the first knows the file before recto, unless the user changed it since.
+        let first = record.map(|record| record.content);
+        let first = first.filter(|content| Some(content.after.as_slice()) == bytes);
+        let restored = match is_rest_changed {
+            true => Some(self.without_entries(&after)),
+            false => before.as_deref().map(|text| self.without_entries(text)),
+        };
+        let restored = restored.map(String::into_bytes);
+        let restored = restored.filter(|restored| Some(restored.as_slice()) != bytes);
+        let content = match first {
+            Some(content) if is_rest_changed => records::Content { restored, ..content },
+            Some(content) => content,
             None => {
-                let clean = self.before.as_ref().map(|text| self.without_entries(text));
-                clean.map(|text| (text.into_bytes(), mode.unwrap_or(0o600)))
+                let before = bytes.map(|bytes| (bytes.to_vec(), mode.unwrap_or(0o600)));
+                records::Content { before, restored, after: Vec::new(), new_dirs }
             }
         };
-        let original = original.as_ref().map(|(bytes, mode)| (bytes.as_slice(), *mode));
-        let records = around.records();
-        let backup = records::save(&records, &self.path, original, after.as_bytes(), &dirs)
+        let content = records::Content { after: after.clone().into_bytes(), ..content };
+        let backup = records::save(&around.records(), &self.path, &content)
             .map_err(|error| format!("cannot write the backup: {error}"))?;
         if now.as_ref() != Some(&after) {
             files::write(&self.path, now.as_deref().map(str::as_bytes), after.as_bytes())?;
@@ -303,19 +327,57 @@ impl Change {
         Ok(Applied { backup, note })
     }
 
-    /// Returns the text that a client's command wrote, with the keys that it cannot set. Fails if
-    /// the command changed anything else, such as comments or line endings.
-    fn accepted(&self, now: Option<&str>) -> Result<String, String> {
-        let now = now.ok_or("the client's command failed")?;
-        let set = |text: String, entry: &Entry| self.format.set(&text, entry);
-        let complete = self.entries.iter().try_fold(now.to_string(), set);
-        let complete = complete.map_err(|why| why.to_string())?;
-        let before = self.before.as_deref().unwrap_or_default();
-        let is_state = self.is_state();
-        if before.is_empty() || is_state || self.without_entries(now) == before {
-            return Ok(complete);
+    /// Runs the client's command. Returns what it did, and what the file should be.
+    ///
+    /// Another program may change the file at the same time. What the command cannot have done is
+    /// never overwritten: a file that differs from the plan is rejected before the command, and after
+    /// it only layout is restored.
+    fn written_by(&self, command: &[String], around: &Surroundings) -> Result<Written, String> {
+        let changed = || format!("{} was changed meanwhile", self.path.display());
+        let read = || read(&self.path).map_err(|_| changed());
+        let before = read()?;
+        if before != self.before && !self.is_state() {
+            return Err(changed());
         }
-        Err("the client's command changed other lines, so recto wrote only the entry".into())
+        let text = before.clone().unwrap_or_default();
+        let failure = command::run(command, around).err();
+        let now = read()?;
+        let completed = self.completed(now.as_deref().unwrap_or_default());
+        let keeps_rest = |now: &str| text.is_empty() || self.without_entries(now) == text;
+        let (after, note) = match (&now, failure, completed) {
+            (now, Some(failure), _) if *now == before => (self.planned(&before)?, Some(failure)),
+            (Some(now), None, Ok(completed)) if self.is_state() || keeps_rest(now) => {
+                (completed, None)
+            }
+            (Some(now), failure, _) if self.format.verify(&text, now, &self.entries).is_ok() => {
+                let note =
+                    "the client's command changed other lines, so recto wrote only the entry";
+                (self.planned(&before)?, failure.or(Some(note.into())))
+            }
+            (Some(_), None, completed) => {
+                let note = "other settings changed while the client's command ran; they are kept";
+                (completed?, Some(note.into()))
+            }
+            (None, None, _) => {
+                (self.planned(&before)?, Some("the client's command wrote nothing".into()))
+            }
+            (_, Some(failure), _) => return Err(format!("{failure}, and {}", changed())),
+        };
+        let is_rest_changed = self.format.verify(&text, &after, &self.entries).is_err();
+        Ok(Written { before, now, after, note, is_rest_changed })
+    }
+
+    /// Returns what recto writes to a file that no command has changed.
+    fn planned(&self, before: &Option<String>) -> Result<String, String> {
+        match (&self.after, before) {
+            (Some(after), before) if *before == self.before => Ok(after.clone()),
+            (_, before) => self.completed(before.as_deref().unwrap_or_default()),
+        }
+    }
+
+    /// Returns a text with the entries, of which a command cannot set all keys.
+    fn completed(&self, text: &str) -> Result<String, String> {
+        with_entries(self.format, text, &self.entries).map_err(|why| why.to_string())
     }
 
     /// Whether the client keeps other things in the file that it changes while it runs.

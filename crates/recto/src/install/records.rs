@@ -1,8 +1,9 @@
 //! What recto wrote to which file, and what the file was before: the backup for `--uninstall`.
 //!
 //! A record is a directory below the user's state directory, because a file beside the settings
-//! would end up in repositories. It contains the path, the file before with its mode, the file as
-//! recto left it, and the directories that recto created.
+//! would end up in repositories. It contains the path, the file before with its mode, what
+//! `--uninstall` writes if that is another text, the file as recto left it, and the directories that
+//! recto created.
 
 use std::fs;
 use std::io::{self, Write};
@@ -12,11 +13,20 @@ use std::path::{Path, PathBuf};
 use recto_journal::StateDir;
 use recto_text::Digest;
 
-/// The record of one file.
+/// A record that was found.
 pub struct Record {
     folder: PathBuf,
+    /// What it contains.
+    pub content: Content,
+}
+
+/// The content of the record of one file.
+#[derive(Clone)]
+pub struct Content {
     /// The file before recto changed it, with its mode. `None` if there was none.
     pub before: Option<(Vec<u8>, u32)>,
+    /// What `--uninstall` writes, if it is not the file before: that one may have had an entry.
+    pub restored: Option<Vec<u8>>,
     /// The file as recto left it.
     pub after: Vec<u8>,
     /// The directories that recto created for it, outermost first.
@@ -37,17 +47,12 @@ pub fn find(records: &Path, path: &Path) -> Option<Record> {
     let before = mode.ok().and_then(|mode| Some((fs::read(&before).ok()?, mode)));
     let new_dirs = fs::read_to_string(folder.join("new_dirs")).unwrap_or_default();
     let new_dirs = new_dirs.lines().map(PathBuf::from).collect();
-    Some(Record { folder, before, after, new_dirs })
+    let restored = fs::read(folder.join("restored")).ok();
+    Some(Record { folder, content: Content { before, restored, after, new_dirs } })
 }
 
 /// Writes the record of a file. Returns where the backup is.
-pub fn save(
-    records: &Path,
-    path: &Path,
-    before: Option<(&[u8], u32)>,
-    after: &[u8],
-    new_dirs: &[PathBuf],
-) -> io::Result<Option<PathBuf>> {
+pub fn save(records: &Path, path: &Path, content: &Content) -> io::Result<Option<PathBuf>> {
     // The journal is in the same directory, and requires its marker.
     StateDir::create(records.parent().unwrap_or(records)).map_err(io::Error::other)?;
     let folder = folder(records, path);
@@ -61,8 +66,12 @@ pub fn save(
         file.set_permissions(fs::Permissions::from_mode(mode))?;
         file.sync_all().map(|()| path)
     };
-    let _ = fs::remove_file(folder.join("before"));
-    let backup = before.map(|(bytes, mode)| write("before", bytes, mode)).transpose()?;
+    let Content { before, restored, after, new_dirs } = content;
+    for name in ["before", "restored"] {
+        let _ = fs::remove_file(folder.join(name));
+    }
+    let backup = before.as_ref().map(|(bytes, mode)| write("before", bytes, *mode)).transpose()?;
+    restored.as_ref().map(|bytes| write("restored", bytes, 0o600)).transpose()?;
     let new_dirs: Vec<_> = new_dirs.iter().map(|it| it.display().to_string()).collect();
     write("new_dirs", new_dirs.join("\n").as_bytes(), 0o600)?;
     write("path", path.as_os_str().as_encoded_bytes(), 0o600)?;

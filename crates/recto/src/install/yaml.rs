@@ -26,7 +26,7 @@ pub fn get(
 ) -> Result<Option<Value>, Unsupported> {
     let lines = Line::all(text);
     let Some(section) = Section::find(&lines, collection, key)? else { return Ok(None) };
-    let Some(entry) = section.entry(&lines, name) else { return Ok(None) };
+    let Some(entry) = section.entry(&lines, name)? else { return Ok(None) };
     let fields = fields(&lines, collection, entry);
     Ok(Some(Value::Object(fields.into_iter().map(|field| (field.key, field.value)).collect())))
 }
@@ -49,7 +49,7 @@ pub fn set(
             _ => format!("{text}{newline}{new}"),
         });
     };
-    let Some(entry) = section.entry(&lines, name) else {
+    let Some(entry) = section.entry(&lines, name)? else {
         let new = render(collection, name, wanted, section.indent);
         let new: String = new.iter().map(|line| format!("{newline}{line}")).collect();
         let at = lines[section.header].content_end();
@@ -58,6 +58,7 @@ pub fn set(
         let splices = empty.into_iter().chain([(at..at, new)]).collect();
         return Ok(apply(text, splices));
     };
+    check_block_style(&lines, collection, &entry)?;
     let present = fields(&lines, collection, entry.clone());
     let mut splices: Vec<Splice> = Vec::new();
     let mut last = present.last().map_or(entry.end, |field| field.lines.end);
@@ -67,7 +68,7 @@ pub fn set(
             Some(field) => {
                 let first = &lines[field.lines.start];
                 let end = lines[field.lines.end - 1].content_end();
-                let start = first.range.start + first.text.find(key.as_str()).unwrap_or(0);
+                let start = first.range.start + first.text.find(key.as_str()).expect("its key");
                 splices.push((start..end, format!("{key}: {value}")));
             }
             None => {
@@ -89,7 +90,8 @@ pub fn remove(
 ) -> Result<String, Unsupported> {
     let lines = Line::all(text);
     let Some(section) = Section::find(&lines, collection, key)? else { return Ok(text.into()) };
-    let Some(entry) = section.entry(&lines, name) else { return Ok(text.into()) };
+    let Some(entry) = section.entry(&lines, name)? else { return Ok(text.into()) };
+    check_block_style(&lines, collection, &entry)?;
     let mut start = lines[entry.start].range.start;
     let mut end = lines[entry.end - 1].range.end;
     if !text[start..end].ends_with('\n') {
@@ -107,6 +109,28 @@ pub fn remove(
         splices.push((at..at, empty.into()));
     }
     Ok(apply(text, splices))
+}
+
+/// Returns the lines of a file without an entry, and without its collection if that has no other
+/// entry, to compare two versions. Blank lines do not count.
+pub fn rest(
+    text: &str,
+    collection: Collection,
+    [key, name]: [&str; 2],
+) -> Result<Vec<String>, Unsupported> {
+    let lines = Line::all(text);
+    let section = Section::find(&lines, collection, key)?;
+    let entry = section.as_ref().map(|section| section.entry(&lines, name)).transpose()?.flatten();
+    let is_entry = |index: usize| entry.as_ref().is_some_and(|entry| entry.contains(&index));
+    let header = section.filter(|section| {
+        !section.lines.clone().any(|index| lines[index].is_content() && !is_entry(index))
+    });
+    let header = header.map(|section| section.header);
+    let is_rest = |(index, line): &(usize, &Line<'_>)| {
+        !line.body().is_empty() && !is_entry(*index) && Some(*index) != header
+    };
+    let rest = lines.iter().enumerate().filter(is_rest);
+    Ok(rest.map(|(_, line)| line.text.trim_end().to_string()).collect())
 }
 
 /// A line of the file.
@@ -211,6 +235,7 @@ impl Section {
         };
         let end = tops.iter().copied().find(|top| *top > header).unwrap_or(lines.len());
         let value = key_value(lines[header].text).map_or("", |(_, value)| value);
+        let value = value.split(" #").next().unwrap_or(value).trim_end();
         let empty = if collection == Collection::Map { "{}" } else { "[]" };
         let empty = match value {
             "" => None,
@@ -236,29 +261,65 @@ impl Section {
     }
 
     /// Finds the lines of an entry, without blank lines and comments after it.
-    fn entry(&self, lines: &[Line<'_>], name: &str) -> Option<Range<usize>> {
+    fn entry(&self, lines: &[Line<'_>], name: &str) -> Result<Option<Range<usize>>, Unsupported> {
         let starts = |index: &usize| {
             let line = &lines[*index];
             line.is_content() && line.indent() == self.indent
         };
         let starts: Vec<usize> = self.lines.clone().filter(starts).collect();
         let ends = starts.iter().skip(1).copied().chain([self.lines.end]);
-        let mut entries = starts.iter().copied().zip(ends).map(|(start, mut end)| {
+        for (start, mut end) in starts.iter().copied().zip(ends) {
             while end > start + 1 && !lines[end - 1].is_content() {
                 end -= 1;
             }
-            start..end
-        });
-        entries.find(|entry| match self.collection {
-            Collection::Map => {
-                key_value(lines[entry.start].body()).is_some_and(|(key, _)| key == name)
+            let head = lines[start].body();
+            let is_it = match self.collection {
+                Collection::Map => key_value(head).map(|(key, _)| key == name),
+                Collection::List => key_value(head.trim_start_matches(['-', ' '])).map(|_| {
+                    let fields = fields(lines, self.collection, start..end);
+                    fields.iter().any(|field| field.key == "name" && field.value == name)
+                }),
+            };
+            // Such as an item in flow style or a complex key.
+            let n_named = if self.collection == Collection::Map { 1 } else { end - start };
+            let mut named = lines[start..start + n_named].iter();
+            if is_it.is_none() && named.any(|line| line.text.contains(name)) {
+                return unsupported(format!("an entry with {name} is not in block style"));
             }
-            Collection::List => {
-                let fields = fields(lines, self.collection, entry.clone());
-                fields.iter().any(|field| field.key == "name" && field.value == name)
+            if is_it == Some(true) {
+                return Ok(Some(start..end));
             }
-        })
+        }
+        Ok(None)
     }
+}
+
+/// Rejects an entry with another form than fields in block style with plain keys.
+fn check_block_style(
+    lines: &[Line<'_>],
+    collection: Collection,
+    entry: &Range<usize>,
+) -> Result<(), Unsupported> {
+    let head = lines[entry.start].body();
+    if collection == Collection::Map && key_value(head).is_some_and(|(_, value)| !value.is_empty())
+    {
+        return unsupported("its entry is not in block style");
+    }
+    let indent = fields_indent(lines, collection, entry);
+    for index in entry.clone().skip(usize::from(collection == Collection::Map)) {
+        let line = &lines[index];
+        let is_head = index == entry.start;
+        if !line.is_content() || (!is_head && line.indent() > indent) {
+            continue;
+        }
+        let body = if is_head { line.body().trim_start_matches(['-', ' ']) } else { line.body() };
+        let is_item = !is_head && line.is_item();
+        let is_plain = !body.starts_with(['"', '\'']) && key_value(body).is_some();
+        if !(is_head || line.indent() == indent) || !(is_item || is_plain) {
+            return unsupported("its entry has a key that is quoted or not in block style");
+        }
+    }
+    Ok(())
 }
 
 /// A field of an entry.
@@ -293,7 +354,11 @@ fn fields(lines: &[Line<'_>], collection: Collection, entry: Range<usize>) -> Ve
     };
     let starts: Vec<usize> = (first..entry.end).filter(is_field).collect();
     let ends = starts.iter().skip(1).copied().chain([entry.end]);
-    let field = |(start, end): (usize, usize)| {
+    let field = |(start, mut end): (usize, usize)| {
+        // Comments below belong to the next field.
+        while end > start + 1 && !lines[end - 1].is_content() {
+            end -= 1;
+        }
         let head = lines[start].body();
         let head = if start == entry.start { head.trim_start_matches(['-', ' ']) } else { head };
         let (key, value) = key_value(head)?;

@@ -70,8 +70,9 @@ fn the_clients_page_is_up_to_date() {
          `--http` adds a [server that runs already](http.md) instead of a program. The entry refers to the environment\n\
          variable `RECTO_TOKEN` of the client, so that no token is in a settings file.\n\n\
          Where a client has a command that adds a server, recto runs it, and then adds the keys that the command cannot\n\
-         set. If the command changes anything else in the file, such as comments or line endings, recto restores the\n\
-         file and inserts only the entry. The entry has the absolute path of the program: run `recto install` again if you move it.\n\n\
+         set. If the command changes comments, line endings or the layout of other settings, recto restores the file and\n\
+         inserts only the entry. The exception is Claude Code, whose command changes `~/.claude.json`: running sessions\n\
+         rewrite that file. The entry has the absolute path of the program: run `recto install` again if you move it.\n\n\
          To configure a client by hand, or one that is not listed, use the entries below: the program is `recto serve\n\
          DIR`, and editors that speak ACP start `recto codex` or `recto acp -- AGENT` ([more](editors.md)).\n\n\
          | client | name | answers of up to |\n|---|---|---|\n",
@@ -148,18 +149,11 @@ fn client_section(page: &mut String, client: &Client) {
     writeln!(page, "Documentation: <{}>", client.source).unwrap();
 }
 
-/// Returns the paths of a file, on Linux and, where it differs, on macOS.
+/// Returns the paths of a file.
 fn place_names(file: &ConfigFile) -> Vec<String> {
-    let paths = |is_mac| {
-        let (home, project) = ("~".into(), "".into());
-        Surroundings { home, project, is_mac, variable: |_| None }.paths(file)
-    };
-    let both = paths(false).into_iter().zip(paths(true));
-    let name = |(linux, mac): (std::path::PathBuf, std::path::PathBuf)| match linux == mac {
-        true => format!("`{}`", linux.display()),
-        false => format!("`{}` (macOS: `{}`)", linux.display(), mac.display()),
-    };
-    both.map(name).collect()
+    let (home, project) = ("~".into(), "".into());
+    let around = Surroundings { home, project, is_mac: false, variable: |_| None };
+    around.paths(file).iter().map(|path| format!("`{}`", path.display())).collect()
 }
 
 /// Escapes text for a table cell: line breaks and bars would end the cell.

@@ -1,7 +1,8 @@
-//! `recto install`: the splicers with random settings, whole runs in a scratch home, and the entry of
-//! each client.
+//! `recto install`: the splicers with random settings, whole runs in a scratch home, clients' own
+//! commands, and the entry of each client.
 
 mod clients;
+mod commands;
 mod documents;
 mod http;
 mod runs;

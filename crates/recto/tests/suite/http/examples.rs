@@ -60,8 +60,8 @@ fn the_request_with_curl_is_answered() {
 
 #[test]
 fn the_commands_start_a_server() {
-    let folder = tempfile::tempdir().unwrap();
-    let tokens = folder.path().join("tokens");
+    let (folder, private) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let tokens = private.path().join("tokens");
     let file = blocks("text").into_iter().find(|block| block.contains("# name")).unwrap();
     let file = file.replace("/home/me/project/docs", folder.path().to_str().unwrap());
     std::fs::write(&tokens, file).unwrap();
@@ -76,7 +76,7 @@ fn the_commands_start_a_server() {
         // The last one is the directory.
         words.pop().unwrap();
         let words = words[1..].iter().map(|word| match &**word {
-            "tokens" => tokens.to_str().unwrap().to_string(),
+            "~/.config/recto/tokens" => tokens.to_str().unwrap().to_string(),
             word => word.replace("8123", "0"),
         });
         let child = recto().args(words).arg(folder.path()).stderr(Stdio::piped()).spawn();

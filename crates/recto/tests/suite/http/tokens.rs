@@ -1,6 +1,8 @@
 //! Tokens: who may do what, and changes of the token file.
 
-use std::os::unix::fs::PermissionsExt;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -189,4 +191,85 @@ fn a_token_file_is_checked_at_the_start() {
     check(&format!("{line} {{dir}}/root/.."), 0o600, "not a directory inside the roots");
     check(&format!("{line} {{dir}}/root/hidden"), 0o600, "not a directory inside the roots");
     check(&format!("{line} {{dir}}/none"), 0o600, "No such file");
+}
+
+/// Starts a server with a token file below a new directory, in which `prepare` puts it. Returns what
+/// the server logs before it is ready or ends.
+fn started(token_file: &str, options: &[&str], prepare: impl Fn(&Path)) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["root/sub", "private", "state"] {
+        std::fs::create_dir_all(dir.path().join(name)).unwrap();
+    }
+    prepare(dir.path());
+    let mut child = crate::client::recto()
+        .args(["serve", "--http", "127.0.0.1:0", "--state-dir"])
+        .args([dir.path().join("root/state"), dir.path().join("root")])
+        .arg("--token-file")
+        .arg(dir.path().join(token_file))
+        .args(options)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .map(crate::running::Running)
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    line
+}
+
+fn write_tokens(path: &Path) {
+    std::fs::write(path, format!("a read {READER}\n")).unwrap();
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
+}
+
+#[test]
+fn a_token_file_that_clients_can_reach_is_rejected() {
+    let rejected = |path: &str, prepare: &dyn Fn(&Path)| {
+        let said = started(path, &["--deny", "other"], prepare);
+        assert!(said.contains("clients can reach") && said.contains("--deny"), "{path}: {said}");
+    };
+    rejected("root/tokens", &|dir| write_tokens(&dir.join("root/tokens")));
+    rejected("private/../root/sub/tokens", &|dir| write_tokens(&dir.join("root/sub/tokens")));
+    // A link outside leads into the root.
+    rejected("private/link", &|dir| {
+        write_tokens(&dir.join("root/tokens"));
+        symlink("../root/tokens", dir.join("private/link")).unwrap();
+    });
+    // A client could put another file or directory in the place of these links.
+    rejected("root/link", &|dir| {
+        write_tokens(&dir.join("private/tokens"));
+        symlink(dir.join("private/tokens"), dir.join("root/link")).unwrap();
+    });
+    rejected("root/sub/link/tokens", &|dir| {
+        write_tokens(&dir.join("private/tokens"));
+        symlink(dir.join("private"), dir.join("root/sub/link")).unwrap();
+    });
+    let accepted = |path: &str, options: &[&str], prepare: &dyn Fn(&Path)| {
+        let said = started(path, options, prepare);
+        assert!(said.contains("http://"), "{path}: {said}");
+    };
+    accepted("root/sub/tokens", &["--deny", "tokens"], &|dir| {
+        write_tokens(&dir.join("root/sub/tokens"));
+    });
+    accepted("root/state/tokens", &[], &|dir| {
+        let state = dir.join("root/state");
+        recto_journal::StateDir::create(&state).unwrap();
+        write_tokens(&state.join("tokens"));
+    });
+    accepted("private/link", &[], &|dir| {
+        write_tokens(&dir.join("private/tokens"));
+        symlink("tokens", dir.join("private/link")).unwrap();
+    });
+}
+
+#[test]
+fn a_token_file_that_clients_can_reach_later_changes_nothing() {
+    let server = with_tokens();
+    let new = "another-another-another";
+    std::fs::write(server.path("root/tokens"), format!("new write {new}\n")).unwrap();
+    std::fs::set_permissions(server.path("root/tokens"), PermissionsExt::from_mode(0o600)).unwrap();
+    std::fs::remove_file(server.path("tokens")).unwrap();
+    symlink("root/tokens", server.path("tokens")).unwrap();
+    server.logged("clients can reach");
+    wait_for(&server, new, false);
+    wait_for(&server, READER, true);
 }

@@ -1,4 +1,4 @@
-//! Whole runs in a scratch home: files, backups, clients' commands, the command line.
+//! Whole runs in a scratch home: files, backups, the command line.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -111,6 +111,30 @@ fn new_files_and_directories_are_removed_again() {
 }
 
 #[test]
+fn the_backup_of_settings_with_an_entry_is_the_file_as_it_was() {
+    let cursor = "{\n  \"mcpServers\": {\n    // old\n    \"recto\": {\"command\": \"old\"},\n    \"a\": {}\n  }\n}\n";
+    for (client, path, before, clean) in [
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            cursor,
+            "{\n  \"mcpServers\": {\n    // old\n    \"a\": {}\n  }\n}\n",
+        ),
+        ("codex", ".codex/config.toml", "a = 1\n[mcp_servers.recto]\ncommand = 'old'\n", "a = 1\n"),
+        (
+            "goose",
+            ".config/goose/config.yaml",
+            "extensions:\n  recto:\n    cmd: old\n  a:\n    b: 1\n",
+            "extensions:\n  a:\n    b: 1\n",
+        ),
+    ] {
+        // Checks the backup, too.
+        let after = round_trip(client, path, before, |text| text);
+        assert_eq!(after.as_deref(), Some(clean), "{client}");
+    }
+}
+
+#[test]
 fn an_entry_without_a_record_is_removed_from_its_own_file() {
     let home = tempfile::tempdir().unwrap();
     let around = surroundings(home.path(), home.path());
@@ -166,7 +190,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }
 
-fn assert_run(home: &Path, arguments: &[&str], status: i32, words: &[&str]) -> String {
+pub fn assert_run(home: &Path, arguments: &[&str], status: i32, words: &[&str]) -> String {
     let output = install(home, arguments);
     let text = text(&output);
     assert_eq!(output.status.code(), Some(status), "{text}");
@@ -244,12 +268,16 @@ fn an_entry_that_cannot_be_inserted_is_printed() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join(".config/goose/config.yaml");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
-    let before = "extensions: {a: {enabled: true}}\n";
-    fs::write(&file, before).unwrap();
-    let words =
-        ["extensions is not in block style. Insert this yourself:", "  recto:\n    enabled: true"];
-    assert_run(home.path(), &["goose", "--yes"], 3, &words);
-    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    for (before, why) in [
+        ("extensions: {a: {enabled: true}}\n", "extensions is not in block style"),
+        ("extensions:\n  recto: {cmd: recto}\n", "its entry is not in block style"),
+    ] {
+        fs::write(&file, before).unwrap();
+        let why = format!("{why}. Insert this yourself:");
+        let words = [&*why, "  recto:\n    enabled: true"];
+        assert_run(home.path(), &["goose", "--yes"], 3, &words);
+        assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    }
 }
 
 #[test]
@@ -263,45 +291,6 @@ fn a_client_without_a_project_does_not_serve_the_home_directory() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output).contains("pass --root DIR"), "{output:?}");
-}
-
-/// Writes a program called `codex` that the home has on its PATH.
-fn fake_codex(home: &Path, script: &str) {
-    fs::create_dir_all(home.join("bin")).unwrap();
-    let program = home.join("bin/codex");
-    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-#[test]
-fn a_clients_own_command_is_used_unless_it_changes_other_lines() {
-    let settings = "# mine\r\nmodel = \"x\"\r\n";
-    let append = r#"printf '\n[mcp_servers.recto]\ncommand = "%s"\nargs = ["%s", "%s"]\nstartup = 1\n' "$5" "$6" "$7""#;
-    for (before, script, has_startup) in [
-        // It appends and keeps the rest.
-        ("# mine\n", format!("{append} >> \"$HOME/.codex/config.toml\""), true),
-        // It rewrites the file with other line endings and without the comment.
-        (
-            settings,
-            format!("(echo 'model = \"x\"'; {append}) > \"$HOME/.codex/config.toml\""),
-            false,
-        ),
-        (settings, "exit 1".into(), false),
-    ] {
-        let home = tempfile::tempdir().unwrap();
-        let file = home.path().join(".codex/config.toml");
-        fs::create_dir(home.path().join(".codex")).unwrap();
-        fs::write(&file, before).unwrap();
-        // The shell needs no PATH for its built-in commands.
-        fake_codex(home.path(), &script);
-        assert_run(home.path(), &["codex", "--yes"], 0, &["runs: codex mcp add recto -- /"]);
-        let after = fs::read_to_string(&file).unwrap();
-        assert!(after.starts_with(before), "{script}\n{after}");
-        assert_eq!(after.contains("startup = 1"), has_startup, "{after}");
-        assert!(after.contains("omit_tools_from = [\"deferred\"]"), "{after}");
-        assert_run(home.path(), &["codex", "--uninstall", "--yes"], 0, &[]);
-        assert_eq!(fs::read_to_string(&file).unwrap(), before);
-    }
 }
 
 #[test]

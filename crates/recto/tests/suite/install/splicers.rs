@@ -1,5 +1,7 @@
 //! Laws of the splicers, for random settings.
 
+use std::slice::from_ref;
+
 use recto::install::format::{Content, Entry, Format};
 use serde_json::{Value, json};
 
@@ -37,11 +39,15 @@ fn check(format: Format, text: &str, entry: &Entry) -> bool {
     if text.contains('\n') {
         assert_eq!(newline.count(), with.matches('\n').count(), "{with:?}\n{}", context());
     }
-    format.verify(text, &with, entry).unwrap_or_else(|why| panic!("{why}: {}", context()));
+    format
+        .verify(text, &with, from_ref(entry))
+        .unwrap_or_else(|why| panic!("{why}: {}", context()));
 
     let without = format.remove(&with, entry).unwrap_or_else(|why| panic!("{why}: {with}"));
     assert_eq!(format.get(&without, entry), Ok(None), "{without}\n{}", context());
-    format.verify(text, &without, entry).unwrap_or_else(|why| panic!("{why}: {}", context()));
+    format
+        .verify(text, &without, from_ref(entry))
+        .unwrap_or_else(|why| panic!("{why}: {}", context()));
     without == text
 }
 
@@ -147,10 +153,31 @@ fn leaves_what_it_cannot_handle_as_it_is() {
         (Format::YamlMap, "mcpServers:\n\ta: 1\n"),
         (Format::YamlList, "mcpServers:\n  a:\n    cmd: x\n"),
         (Format::YamlList, "mcpServers: a\n"),
+        // The entry exists in a form that cannot be spliced.
+        (Format::YamlMap, "mcpServers:\n  recto: {enabled: false, command: recto}\n"),
+        (Format::YamlMap, "mcpServers:\n  recto: {enabled: false,\n    command: recto}\n"),
+        (Format::YamlMap, "mcpServers:\n  recto: null\n"),
+        (Format::YamlMap, "mcpServers:\n  recto: &it\n    command: x\n"),
+        (Format::YamlMap, "mcpServers:\n  recto:\n    {command: x}\n"),
+        (Format::YamlMap, "mcpServers:\n  recto:\n    \"command\": x\n"),
+        (Format::YamlMap, "mcpServers:\n  recto:\n    'command': x\n"),
+        (Format::YamlMap, "mcpServers:\n  recto:\n      args: []\n    command: x\n"),
+        (Format::YamlMap, "mcpServers:\n  ? recto\n  : command: x\n"),
+        (Format::YamlList, "mcpServers:\n  - {name: recto, command: x}\n"),
+        (Format::YamlList, "mcpServers:\n  - name: recto\n    \"command\": x\n"),
     ] {
-        assert!(format.set(text, &server()).is_err(), "{format:?} {text}");
-        assert!(!format.snippet(&server()).is_empty());
+        let mut entry = server();
+        entry.content = Content::Object(json!({"name": "recto", "command": "x", "args": ["."]}));
+        assert!(format.set(text, &entry).is_err(), "{format:?} {text}");
+        assert!(!format.snippet(&entry).is_empty());
     }
+}
+
+#[test]
+fn comments_between_fields_of_yaml_stay() {
+    let before = "mcpServers:\n  recto:\n    command: old\n    # about args\n\n    args: []\n";
+    let after = Format::YamlMap.set(before, &server()).unwrap();
+    assert!(after.contains("\"\n    # about args\n\n    args: [\"serve\",\".\"]\n"), "{after}");
 }
 
 #[test]
@@ -158,6 +185,7 @@ fn an_empty_collection_of_yaml_gets_the_entry_and_back() {
     for (format, before) in [
         (Format::YamlMap, "mcpServers: {}\r\nb: 1\r\n"),
         (Format::YamlList, "a: 1\nmcpServers: []\n"),
+        (Format::YamlMap, "mcpServers: {} # mine\n"),
     ] {
         let mut entry = server();
         entry.content = Content::Object(json!({"name": "recto", "command": "x"}));
