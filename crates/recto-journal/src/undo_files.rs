@@ -14,7 +14,7 @@ use recto_store::record::{Origin, RecordedMetadata};
 use recto_store::{Context, FileStep, LocalStore, StepError, Store, WriteError, WriteStore};
 
 use crate::change::{Change, Kind, State};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::reader::{Filter, Reader};
 use crate::undo::{self, HunkId, MOVE, Plan, Reason, Rejected};
 
@@ -231,8 +231,14 @@ impl Undoer<'_> {
             Ok(before) => before,
             Err(cause) => return Ok(file(Cause::File(cause))),
         };
-        let steps = self.reader.steps(&path, before.as_deref())?;
         let changes = target.changes.iter().filter(|change| change.moved.is_none());
+        let first = changes.clone().map(|change| change.id).min().unwrap_or(u64::MAX);
+        let steps = match self.reader.steps_since(&path, before.as_deref(), first) {
+            Err(error @ Error::TooMuchToUndo { .. }) => {
+                return Ok(file(Cause::File(error.to_string())));
+            }
+            steps => steps?,
+        };
         let mut hunks: Vec<HunkId> =
             changes.flat_map(|change| target.hunks_of(change.id, &steps)).collect();
         if options.skips_kept {
