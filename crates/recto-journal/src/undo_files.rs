@@ -3,6 +3,8 @@
 //! Everything is planned before anything is written. Each file is then written by the same protocol
 //! as an edit, which fails if the file changed since it was read, and the undo is recorded too.
 
+mod moves;
+
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,7 @@ use crate::change::{Change, Kind, State};
 use crate::error::{Error, Result};
 use crate::reader::{Filter, Reader};
 use crate::undo::{self, HunkId, MOVE, Plan, Reason, Rejected};
+use moves::Moves;
 
 /// What to undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -246,21 +249,25 @@ impl Undoer<'_> {
             hunks.retain(|hunk| !kept.contains(hunk));
         }
         let mut rejected = Vec::new();
-        let moves = match before.is_some() {
-            true => self.moves(&target, options)?,
-            false => Ok(Vec::new()),
-        };
-        let moves = match moves {
+        let mut moves = match Moves::of(&target, &lineage, options) {
             Ok(moves) => moves,
             Err(cause) if options.is_partial => {
                 rejected.push(Rejection { path: path.clone(), cause });
-                Vec::new()
+                Moves::default()
             }
             Err(cause) => return Ok(file(cause)),
         };
         loop {
             match undo::plan(&steps, before.as_deref(), &hunks, options.with_dependents) {
                 Ok(mut plan) => {
+                    moves = match moves.beside(&plan, before.is_some(), &lineage) {
+                        Ok(moves) => moves,
+                        Err(cause) if options.is_partial => {
+                            rejected.push(Rejection { path: path.clone(), cause });
+                            Moves::default()
+                        }
+                        Err(cause) => return Ok(file(cause)),
+                    };
                     let is_any = !hunks.is_empty() || !moves.is_empty();
                     let is_other = |change: &Change| {
                         change.is_of_link() != is_link
@@ -270,12 +277,9 @@ impl Undoer<'_> {
                         let cause = "it was a symbolic link and a file by turns";
                         return Ok(file(Cause::File(cause.into())));
                     }
-                    let mut move_to = None;
-                    if plan.content.is_some() {
-                        move_to = moves.last().map(|(_, old)| old.clone());
-                        let id = |(change, _): &(u64, _)| HunkId { change: *change, hunk: MOVE };
-                        plan.undone.extend(moves.iter().map(id));
-                    }
+                    let move_to = moves.old_name();
+                    let id = |change| HunkId { change, hunk: MOVE };
+                    plan.undone.extend(moves.changes().map(id));
                     let removed = match before {
                         None => self.metadata_of_removed(&lineage)?,
                         Some(_) => None,
@@ -301,41 +305,6 @@ impl Undoer<'_> {
                 }
             }
         }
-    }
-
-    /// Returns the moves of a file that are undone, newest first, each with the old name.
-    fn moves(
-        &self,
-        target: &Target,
-        options: PlanOptions,
-    ) -> Result<std::result::Result<Vec<(u64, PathBuf)>, Cause>> {
-        let mut wanted: Vec<&Change> =
-            target.changes.iter().filter(|change| change.moved.is_some()).collect();
-        if wanted.is_empty() {
-            return Ok(Ok(Vec::new()));
-        }
-        wanted.sort_by_key(|change| std::cmp::Reverse(change.id));
-        let undone = undone(&self.reader.lineage(&target.path)?);
-        let (mut name, mut moves) = (target.path.as_path(), Vec::new());
-        for change in wanted {
-            let Some([old, new]) = change.moved_names() else { continue };
-            match undone.get(&change.id) {
-                Some(_) if options.skips_undone => continue,
-                Some(by) => {
-                    let id = change.id;
-                    let cause = format!("change {by} has undone the move of change {id} already");
-                    return Ok(Err(Cause::File(cause)));
-                }
-                None if new != name => {
-                    let cause = format!("it was moved again since change {}", change.id);
-                    return Ok(Err(Cause::File(cause)));
-                }
-                None => {}
-            }
-            name = old;
-            moves.push((change.id, old.to_path_buf()));
-        }
-        Ok(Ok(moves))
     }
 
     /// Writes several files together: all or none. If parts are permitted, files that fail are
