@@ -48,6 +48,15 @@ pub enum Error {
         /// The change.
         change: u64,
     },
+    /// The changes that an undo has to follow are too large.
+    #[error(
+        "this change of the file and the later ones contain more than {} MiB, which is too much to follow them",
+        max_bytes >> 20
+    )]
+    TooMuchToUndo {
+        /// The limit.
+        max_bytes: usize,
+    },
     /// SQLite failed.
     #[error("{0}")]
     Sqlite(#[from] rusqlite::Error),

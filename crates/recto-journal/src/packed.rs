@@ -42,6 +42,17 @@ pub fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
+/// Returns the size of bytes after unpacking, if they are not damaged.
+pub fn n_unpacked(packed: &[u8]) -> usize {
+    match packed.split_first() {
+        Some((&ZSTD, rest)) => {
+            rest.first_chunk().map_or(0, |n_bytes| u32::from_le_bytes(*n_bytes) as usize)
+        }
+        Some((_, bytes)) => bytes.len(),
+        None => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +63,7 @@ mod tests {
             (0..1000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         for bytes in [&b""[..], b"short", &[7; 5000], &random] {
             assert_eq!(unpack(&pack(bytes)).as_deref(), Some(bytes));
+            assert_eq!(n_unpacked(&pack(bytes)), bytes.len());
         }
         assert!(pack(&[7; 5000]).len() < 100);
         for damaged in [&b""[..], b"\x02", b"\x01", b"\x01\xff\xff\xff\xff", b"\x01\x05\0\0\0abc"] {

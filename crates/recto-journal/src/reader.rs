@@ -13,12 +13,15 @@ use crate::digest::ContentDigest;
 use crate::error::{Error, Result};
 use crate::hunk::Hunks;
 use crate::journal::settle_by_evidence;
-use crate::packed::unpack;
+use crate::packed::{n_unpacked, unpack};
 use crate::state_dir::StateDir;
-use crate::undo::Step;
+use crate::undo::{self, Step};
 
 /// The most changes that are applied to get a content.
 const MAX_APPLIED: usize = 5000;
+
+/// The most bytes of changes that are read to undo one.
+pub const MAX_UNDO_BYTES: usize = 256 << 20;
 
 /// Which changes to return.
 #[derive(Debug, Clone, Default)]
@@ -236,7 +239,22 @@ impl Reader {
     /// [`undo::plan`](crate::undo::plan). A difference to the last recorded version becomes a step of
     /// its own.
     pub fn steps(&self, path: &Path, content: Option<&[u8]>) -> Result<Vec<Step>> {
-        self.steps_of(&self.content_changes(path)?, content)
+        self.steps_of(&self.content_changes(path)?, content, usize::MAX)
+    }
+
+    /// Returns the steps that undoing changes since `first` needs: these, all later ones, and those that
+    /// they undid. Fails if they contain more than [`MAX_UNDO_BYTES`].
+    pub fn steps_since(
+        &self,
+        path: &Path,
+        content: Option<&[u8]>,
+        first: u64,
+    ) -> Result<Vec<Step>> {
+        let changes = self.content_changes(path)?;
+        let undoes = changes.iter().map(|change| (change.id, &*change.undoes));
+        let first = undo::first_needed(undoes, first);
+        let start = changes.partition_point(|change| change.id < first);
+        self.steps_of(&changes[start..], content, MAX_UNDO_BYTES)
     }
 
     /// Returns the changes of the file that has a path now, without moves, which do not change the
@@ -254,10 +272,18 @@ impl Reader {
         let digest = Some(self.digest(content));
         let last = changes.iter().rposition(|change| change.digests[1] == digest);
         let until = last.map_or(&changes[..], |last| &changes[..=last]);
-        self.steps_of(until, Some(content))
+        self.steps_of(until, Some(content), usize::MAX)
     }
 
-    fn steps_of(&self, changes: &[Change], content: Option<&[u8]>) -> Result<Vec<Step>> {
+    /// Returns changes as steps. Fails if they contain more than `max_bytes`.
+    fn steps_of(
+        &self,
+        changes: &[Change],
+        content: Option<&[u8]>,
+        max_bytes: usize,
+    ) -> Result<Vec<Step>> {
+        let connection = &self.database.connection;
+        let mut n_left = max_bytes;
         let now = content.map(|content| self.digest(content));
         let mut steps: Vec<Step> = Vec::new();
         let mut last: Option<&Change> = None;
@@ -277,10 +303,16 @@ impl Reader {
                 let exists = [last.digests[1].is_some(), exists[0]];
                 steps.push(Step { exists, is_foreign: true, ..Step::default() });
             }
+            let packed = match change.has_content {
+                true => packed_hunks(connection, change.id)?,
+                false => None,
+            };
+            let n_bytes = packed.as_deref().map_or(0, n_unpacked);
+            n_left = n_left.checked_sub(n_bytes).ok_or(Error::TooMuchToUndo { max_bytes })?;
             steps.push(Step {
                 id: change.id,
                 exists,
-                hunks: if change.has_content { self.hunks(change.id)? } else { None },
+                hunks: packed.map(|packed| decode(&packed, change.id)).transpose()?,
                 undoes: change.undoes.clone(),
                 is_foreign: change.kind == Kind::Foreign,
             });
@@ -304,12 +336,20 @@ pub fn path_of(bytes: Vec<u8>) -> PathBuf {
 }
 
 fn hunks(connection: &Connection, change: u64) -> Result<Option<Hunks>> {
+    let packed = packed_hunks(connection, change)?;
+    packed.map(|packed| decode(&packed, change)).transpose()
+}
+
+fn packed_hunks(connection: &Connection, change: u64) -> Result<Option<Vec<u8>>> {
     let query = "SELECT hunks FROM changes WHERE id = ?";
     let mut query = connection.prepare_cached(query)?;
     let packed = query.query_row([change as i64], |row| row.get(0)).optional()?;
-    let Some(packed): Option<Vec<u8>> = packed.flatten() else { return Ok(None) };
-    let hunks = unpack(&packed).as_deref().and_then(Hunks::decode);
-    hunks.map(Some).ok_or(Error::Damaged { change })
+    Ok(packed.flatten())
+}
+
+fn decode(packed: &[u8], change: u64) -> Result<Hunks> {
+    let hunks = unpack(packed).as_deref().and_then(Hunks::decode);
+    hunks.ok_or(Error::Damaged { change })
 }
 
 /// Returns the content after a change, or `None` if it is not known.

@@ -147,6 +147,20 @@ pub fn plan(
     }
 }
 
+/// Returns the first change that is needed to undo changes since `first`: this one, or one that it or a
+/// later one undid. The changes are given with what they undid.
+pub fn first_needed<'a>(
+    changes: impl Iterator<Item = (u64, &'a [HunkId])> + Clone,
+    first: u64,
+) -> u64 {
+    let later = changes.clone().filter(|(id, _)| *id >= first);
+    let undone = later.flat_map(|(_, undoes)| undoes).map(|hunk| hunk.change);
+    match undone.min() {
+        Some(earlier) if earlier < first => first_needed(changes, earlier),
+        _ => first,
+    }
+}
+
 /// Returns who wrote each part of a file of this size. The steps lead to its content.
 pub fn authors(steps: &[Step], n_bytes: u64) -> Vec<(Range<u64>, Author)> {
     let history = History::of(steps);

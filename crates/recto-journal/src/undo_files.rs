@@ -3,6 +3,7 @@
 //! Everything is planned before anything is written. Each file is then written by the same protocol
 //! as an edit, which fails if the file changed since it was read, and the undo is recorded too.
 
+mod moves;
 mod read;
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,9 +15,10 @@ use recto_store::record::{Origin, RecordedMetadata};
 use recto_store::{Context, FileStep, LocalStore, StepError, WriteError, WriteStore};
 
 use crate::change::{Change, Kind, SessionName, State};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::reader::{Filter, Reader};
 use crate::undo::{self, Dependents, HunkId, MOVE, Plan, Reason, Rejected};
+use moves::Moves;
 pub use read::{Unread, read};
 
 /// What to undo.
@@ -233,8 +235,14 @@ impl Undoer<'_> {
             Ok(before) => before,
             Err(cause) => return Ok(file(Cause::File(cause.to_string()))),
         };
-        let steps = self.reader.steps(&path, before.as_deref())?;
         let changes = target.changes.iter().filter(|change| change.moved.is_none());
+        let first = changes.clone().map(|change| change.id).min().unwrap_or(u64::MAX);
+        let steps = match self.reader.steps_since(&path, before.as_deref(), first) {
+            Err(error @ Error::TooMuchToUndo { .. }) => {
+                return Ok(file(Cause::File(error.to_string())));
+            }
+            steps => steps?,
+        };
         let mut hunks: Vec<HunkId> =
             changes.flat_map(|change| target.hunks_of(change.id, &steps)).collect();
         if options.skips_kept {
@@ -242,21 +250,25 @@ impl Undoer<'_> {
             hunks.retain(|hunk| !kept.contains(hunk));
         }
         let mut rejected = Vec::new();
-        let moves = match before.is_some() {
-            true => self.moves(&target, options)?,
-            false => Ok(Vec::new()),
-        };
-        let moves = match moves {
+        let mut moves = match Moves::of(&target, &lineage, options) {
             Ok(moves) => moves,
             Err(cause) if options.is_partial => {
                 rejected.push(Rejection { path: path.clone(), cause });
-                Vec::new()
+                Moves::default()
             }
             Err(cause) => return Ok(file(cause)),
         };
         loop {
             match undo::plan(&steps, before.as_deref(), &hunks, options.dependents) {
                 Ok(mut plan) => {
+                    moves = match moves.beside(&plan, before.is_some(), &lineage) {
+                        Ok(moves) => moves,
+                        Err(cause) if options.is_partial => {
+                            rejected.push(Rejection { path: path.clone(), cause });
+                            Moves::default()
+                        }
+                        Err(cause) => return Ok(file(cause)),
+                    };
                     let is_any = !hunks.is_empty() || !moves.is_empty();
                     let is_other = |change: &Change| {
                         change.is_of_link() != is_link
@@ -266,12 +278,9 @@ impl Undoer<'_> {
                         let cause = "it was a symbolic link and a file by turns";
                         return Ok(file(Cause::File(cause.into())));
                     }
-                    let mut move_to = None;
-                    if plan.content.is_some() {
-                        move_to = moves.last().map(|(_, old)| old.clone());
-                        let id = |(change, _): &(u64, _)| HunkId { change: *change, hunk: MOVE };
-                        plan.undone.extend(moves.iter().map(id));
-                    }
+                    let move_to = moves.old_name();
+                    let id = |change| HunkId { change, hunk: MOVE };
+                    plan.undone.extend(moves.changes().map(id));
                     let removed = match before {
                         None => self.metadata_of_removed(&lineage)?,
                         Some(_) => None,
@@ -297,41 +306,6 @@ impl Undoer<'_> {
                 }
             }
         }
-    }
-
-    /// Returns the moves of a file that are undone, newest first, each with the old name.
-    fn moves(
-        &self,
-        target: &Target,
-        options: PlanOptions,
-    ) -> Result<std::result::Result<Vec<(u64, PathBuf)>, Cause>> {
-        let mut wanted: Vec<&Change> =
-            target.changes.iter().filter(|change| change.moved.is_some()).collect();
-        if wanted.is_empty() {
-            return Ok(Ok(Vec::new()));
-        }
-        wanted.sort_by_key(|change| std::cmp::Reverse(change.id));
-        let undone = undone(&self.reader.lineage(&target.path)?);
-        let (mut name, mut moves) = (target.path.as_path(), Vec::new());
-        for change in wanted {
-            let Some([old, new]) = change.moved_names() else { continue };
-            match undone.get(&change.id) {
-                Some(_) if options.skips_undone => continue,
-                Some(by) => {
-                    let id = change.id;
-                    let cause = format!("change {by} has undone the move of change {id} already");
-                    return Ok(Err(Cause::File(cause)));
-                }
-                None if new != name => {
-                    let cause = format!("it was moved again since change {}", change.id);
-                    return Ok(Err(Cause::File(cause)));
-                }
-                None => {}
-            }
-            name = old;
-            moves.push((change.id, old.to_path_buf()));
-        }
-        Ok(Ok(moves))
     }
 
     /// Writes several files together: all or none. If parts are permitted, files that fail are

@@ -198,6 +198,23 @@ impl Context {
         Ok(())
     }
 
+    /// Makes sure that at least this much memory is reserved until the call ends. Waits only if none is
+    /// yet, so that calls which need more and more do not wait for each other.
+    pub fn keep_growing_memory(&self, n_bytes: u64) -> Result<(), Unavailable> {
+        let n_kept = lock(&self.memory.kept).n_bytes as u64;
+        if n_kept == 0 {
+            return self.keep_memory(n_bytes);
+        }
+        if n_bytes > self.memory.budget.n_bytes as u64 {
+            return Err(Unavailable::TooMuch);
+        }
+        let n_more = n_bytes.saturating_sub(n_kept) as usize;
+        match n_more == 0 || self.try_keep_more_memory(n_more) {
+            true => Ok(()),
+            false => Err(Unavailable::Busy),
+        }
+    }
+
     /// Reserves more memory until the call ends. Returns whether it was available without waiting.
     pub fn try_keep_more_memory(&self, n_bytes: usize) -> bool {
         let more = self.memory.budget.try_reserve(n_bytes);
@@ -247,6 +264,21 @@ mod tests {
         second.keep_memory(6 * MIB).unwrap();
         second.release_memory();
         assert_eq!(lock(&budget.uses).n_used, 0);
+    }
+
+    #[test]
+    fn a_call_that_has_memory_does_not_wait_for_more() {
+        let budget = budget(Duration::from_secs(60));
+        let (first, second) = (call(&budget), call(&budget));
+        first.keep_growing_memory(FREE as u64).unwrap();
+        for n_mib in [2, 4, 4, 6] {
+            first.keep_growing_memory(n_mib * MIB).unwrap();
+        }
+        assert_eq!(lock(&budget.uses).n_used, 6 << 20);
+        second.keep_growing_memory(2 * MIB).unwrap();
+        assert_eq!(second.keep_growing_memory(6 * MIB), Err(Unavailable::Busy));
+        assert_eq!(first.keep_growing_memory(11 * MIB), Err(Unavailable::TooMuch));
+        first.keep_growing_memory(8 * MIB).unwrap();
     }
 
     #[test]

@@ -132,6 +132,10 @@ pub enum Error {
     #[error("No file that matches {} contains the text", Quoted(glob))]
     NoneWithText { glob: String },
 
+    /// The files that match a pattern are more than one call may change. The rest was not read.
+    #[error("Too many {what}: {n} of at most {limit} in {n_files} matches of {}", Quoted(glob))]
+    TooManyMatches { glob: String, n_files: u64, what: &'static str, n: u64, limit: u64 },
+
     /// An error about one of several files, which does not name it.
     #[error("{}: {source}", Quoted(path))]
     InFile { path: String, source: Box<Error> },
@@ -189,6 +193,7 @@ impl Error {
             Error::InFile { source, .. } => source.code(),
             Error::SeveralFiles { failures } => failures[0].code(),
             Error::NoneWithText { .. } => -32010,
+            Error::TooManyMatches { .. } => -32019,
             Error::Missing { .. }
             | Error::MissingAt { .. }
             | Error::MissingParent { .. }

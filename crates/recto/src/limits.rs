@@ -449,6 +449,10 @@ limits! {
     JOURNAL_BYTES: bytes u64 = recto_journal::keeping::MAX_BYTES,
         "the oldest of the largest root are removed",
         Not("2 GiB would have to be recorded");
+    /// Size of the recorded changes of a file that are read to undo one of them: it and all later ones.
+    JOURNAL_UNDO_BYTES: bytes usize = recto_journal::reader::MAX_UNDO_BYTES,
+        "the undo is rejected",
+        By("an_undo_reads_only_the_changes_that_it_needs_up_to_a_limit");
     /// Time that a change waits for another process's record.
     JOURNAL_LOCK: time Duration = recto_journal::state_dir::LOCK_WAIT,
         "the change is made, with a note that it is not recorded",

@@ -365,10 +365,25 @@ fn check(changes: &[Vec<LineChange>], encoding: usize, ending: usize, target: pr
         file.undo_change(undo).unwrap();
         assert_eq!(file.now(), Some(&before[..]));
     }
+    for step in 0..file.steps.len() {
+        check_needed(&file, &file.steps[step].hunk_ids());
+    }
     // Newest first, all changes can be undone one after another.
     for step in (0..changes.len()).rev() {
         file.undo_change(step as u64 + 1).unwrap();
         assert_eq!(file.now(), file.versions[step].as_deref(), "{step}");
+    }
+}
+
+/// Checks that the steps before those that an undo needs make no difference.
+fn check_needed(file: &Recorded, hunks: &[HunkId]) {
+    let Some(first) = hunks.first() else { return };
+    let undoes = file.steps.iter().map(|step| (step.id, &*step.undoes));
+    let first = first_needed(undoes, first.change);
+    let needed = &file.steps[first as usize - 1..];
+    for dependents in [Dependents::Reject, Dependents::UndoHunks, Dependents::UndoChanges] {
+        let planned = [&file.steps[..], needed].map(|it| plan(it, file.now(), hunks, dependents));
+        assert_eq!(planned[0], planned[1], "{hunks:?} from {first}");
     }
 }
 

@@ -110,7 +110,7 @@ impl Process {
     /// Undoes a change as `recto undo` does.
     pub fn undo(&self, reader: &Reader, change: &Change) -> Result<(), Vec<undo::Rejected>> {
         let content = fs::read(&change.path).ok();
-        let steps = reader.steps(&change.path, content.as_deref()).unwrap();
+        let steps = reader.steps_since(&change.path, content.as_deref(), change.id).unwrap();
         let hunks = steps.iter().find(|step| step.id == change.id).unwrap().hunk_ids();
         let plan = undo::plan(&steps, content.as_deref(), &hunks, undo::Dependents::Reject)?;
         let undoes = plan.undone.iter().map(|id| (id.change, id.hunk)).collect();

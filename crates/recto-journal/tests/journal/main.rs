@@ -12,8 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recto_journal::keeping::{self, Limits};
+use recto_journal::reader::MAX_UNDO_BYTES;
 use recto_journal::undo::{self, HunkId, Reason};
-use recto_journal::{Filter, Journal, Kind, Reader, State};
+use recto_journal::{Change, Filter, Journal, Kind, Reader, State};
 use recto_store::record::{
     ChangedBytes, NotRecorded, Origin, Outcome, RecordedChange, Recorder, Recording, Ticket,
 };
@@ -333,4 +334,30 @@ fn a_recorder_that_fails_does_not_fail_the_change() {
     let slot = store.hold_new(&abs(&fixture.root.join("d/f")), &context).unwrap();
     assert!(slot.create_bytes(b"x").is_ok());
     assert_eq!(context.notes.take(), [Note::NotRecorded]);
+}
+
+#[test]
+fn an_undo_reads_only_the_changes_that_it_needs_up_to_a_limit() {
+    let fixture = fixture();
+    let process = fixture.process("s1");
+    let version = |n: usize| [vec![0; 12 << 20], vec![n as u8]].concat();
+    let n_changes = MAX_UNDO_BYTES / (24 << 20) + 2;
+    for n in 0..n_changes {
+        process.write_as("binary", &version(n), Origin::default());
+    }
+    let reader = fixture.reader();
+    let changes = reader.changes(&Filter::default()).unwrap();
+    let (path, now) = (&changes[0].path, version(n_changes - 1));
+    let since = |change: &Change| reader.steps_since(path, Some(&now), change.id);
+    let ids = |steps: Vec<undo::Step>| steps.iter().map(|step| step.id).collect::<Vec<_>>();
+    assert_eq!(ids(since(&changes[n_changes - 1]).unwrap()), [n_changes as u64]);
+    assert_eq!(ids(since(&changes[n_changes - 3]).unwrap()).len(), 3);
+    let error = since(&changes[0]).unwrap_err().to_string();
+    assert!(error.contains("more than 256 MiB"), "{error}");
+    // What an undo undid is needed too.
+    process.undo(&reader, &changes[n_changes - 1]).unwrap();
+    let reader = fixture.reader();
+    let undo = reader.changes(&Filter::default()).unwrap().pop().unwrap();
+    let steps = reader.steps_since(path, Some(&version(n_changes - 2)), undo.id).unwrap();
+    assert_eq!(ids(steps), [n_changes as u64, undo.id]);
 }

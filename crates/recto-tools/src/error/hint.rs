@@ -113,6 +113,7 @@ impl Error {
             Error::Unseen { path, seen, changed } => files::unseen_hint(path, *seen, changed.as_ref(), served),
             Error::NoPlan => Hint::again("Call with dry_run {} first; its answer has the plan.", "dry_run", true.into()),
             Error::OtherPlan { .. } => "Nothing was changed. Files changed since the dry run, or the changes are not the same; call again with dry_run true and without plan.".into(),
+            Error::TooManyMatches { .. } => "Nothing was changed, and more files may match. Narrow the glob, for example to one directory, and use several calls.".into(),
             Error::NoneWithText { .. } => "Ignored, hidden and binary files do not match.".into(),
             Error::InFile { source, .. } => files::in_file_hint(source, served).into(),
             Error::SeveralFiles { failures } => files::several_files_hint(failures, served).into(),

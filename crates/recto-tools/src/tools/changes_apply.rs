@@ -1,6 +1,7 @@
 //! `changes_apply`: edits, creates and moves several files, all or none.
 
 mod matching;
+mod needed;
 mod plan;
 mod report;
 

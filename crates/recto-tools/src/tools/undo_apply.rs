@@ -1,5 +1,6 @@
 //! `undo_apply`: undoes one recorded change of the session and keeps later ones.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use recto_store::path::AbsPath;
@@ -11,7 +12,7 @@ use recto_text::quote::Escaped;
 use recto_text::{Digest, Document, Size};
 use serde_json::{Value, json};
 
-use super::edit::DRY_RUN;
+use super::edit::{DRY_RUN, MAX_ATTEMPTS, Target};
 use super::report::{diff_bounds_beside, diff_notes, list};
 use super::{Answer, Arguments, Env, FileChange, Param, ParamKind, Run, Tool, Toolset, WriteEnv};
 use crate::budget::shortened;
@@ -65,70 +66,80 @@ fn run(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Answer> {
     if env.store.real_path(&path, env.context).is_some_and(|real| real != path.as_path()) {
         return Err(rejected(Obstacle::new("a link now leads elsewhere")));
     }
-    let before = read(env.store, &path, env.context)?;
-    let plan = changes.plan(change, before.as_deref(), with_dependents).map_err(rejected)?;
-    if !is_dry_run {
-        write(env, &path, before.as_deref(), &plan, change)?;
-    }
-    Ok(report(env, &path, before, plan, is_dry_run))
+    let target = Target::of(path, None, is_dry_run);
+    // Each write has a context of its own, which lives as long as a store that asks for a restart.
+    let contexts: [OnceCell<Context>; MAX_ATTEMPTS] = Default::default();
+    let mut contexts = contexts.iter();
+    let (before, plan) = target.attempt(env, |store| {
+        let before = read(store, &target.path, env.context)?;
+        let plan = changes.plan(change, before.as_deref(), with_dependents).map_err(rejected)?;
+        if !is_dry_run {
+            let context = contexts.next().expect("there is one for each attempt");
+            let context = context.get_or_init(|| recording(env.context, &plan));
+            write(store, &target.path, context, before.as_deref(), &plan)?;
+        }
+        Ok((before, plan))
+    })?;
+    Ok(report(env, &target.path, before, plan, is_dry_run))
+}
+
+/// Returns the context of a write that is recorded as this undo.
+fn recording(context: &Context, plan: &UndoPlan) -> Context {
+    let origin = Origin { undoes: plan.undoes.clone(), ..(*context.origin).clone() };
+    Context { origin: Arc::new(origin), ..context.clone() }
 }
 
 /// Returns the content of a file as a change would find it: in an editor's buffer, or on disk.
-fn read(store: &dyn WriteStore, path: &AbsPath, context: &Context) -> Result<Option<Vec<u8>>> {
+fn read<'a>(
+    store: &'a dyn WriteStore,
+    path: &AbsPath,
+    context: &'a Context,
+) -> Result<Option<Vec<u8>>, WriteError<'a>> {
     if !store.is_file(path, context).unwrap_or(false) {
         return Ok(None);
     }
     match store.hold(path, context)? {
         Hold::Vacant(_) => Ok(None),
-        Hold::File(file) => match file.whole() {
-            Ok(file) => Ok(Some(file.content().bytes().to_vec())),
-            Err(WriteError::Failed(error)) => Err(error.into()),
-            Err(WriteError::Conflict | WriteError::Restart(_)) => Err(Error::OutcomeUnknown),
-        },
+        Hold::File(file) => Ok(Some(file.whole()?.content().bytes().to_vec())),
     }
 }
 
 /// Writes a file, if it still has the content for which the undo was planned.
-fn write(
-    env: &WriteEnv<'_>,
+fn write<'a>(
+    store: &'a dyn WriteStore,
     path: &AbsPath,
+    context: &'a Context,
     before: Option<&[u8]>,
     plan: &UndoPlan,
-    change: u64,
-) -> Result<()> {
-    let origin = Origin { undoes: plan.undoes.clone(), ..(*env.context.origin).clone() };
-    let context = Context { origin: Arc::new(origin), ..env.context.clone() };
-    let changed = || cannot_undo(change, Obstacle::new("the file changed meanwhile; try again"));
-    let failed = |error: WriteError<'_>| match error {
-        WriteError::Failed(error) => error.into(),
-        WriteError::Conflict | WriteError::Restart(_) => changed(),
-    };
+) -> Result<(), WriteError<'a>> {
     match (before, &plan.content) {
         (None, None) => {}
         (None, Some(content)) => {
-            if plan.was_executable {
-                env.context.notes.add(Note::NotExecutable);
-            }
-            let slot = env.store.hold_new(path, &context)?;
+            let slot = store.hold_new(path, context)?;
             match Document::parse(content.clone()) {
-                Ok(text) => slot.create_text(&text).map_err(failed)?,
-                Err(bytes) => slot.create_bytes(&bytes).map_err(failed)?,
+                Ok(text) => slot.create_text(&text)?,
+                Err(bytes) => slot.create_bytes(&bytes)?,
             };
+            if plan.was_executable {
+                context.notes.add(Note::NotExecutable);
+            }
         }
         (Some(before), Some(content)) => {
-            let Hold::File(file) = env.store.hold(path, &context)? else { return Err(changed()) };
-            let file = file.whole().map_err(failed)?;
+            let Hold::File(file) = store.hold(path, context)? else {
+                return Err(WriteError::Conflict);
+            };
+            let file = file.whole()?;
             if file.content().bytes() != before {
-                return Err(changed());
+                return Err(WriteError::Conflict);
             }
-            file.replace_bytes(content).map_err(failed)?;
+            file.replace_bytes(content)?;
         }
         (Some(before), None) => {
-            let removal = env.store.hold_to_remove(path, &context)?;
+            let removal = store.hold_to_remove(path, context)?;
             if !matches!(removal.content(), RemovedContent::Bytes(now) if now == before) {
-                return Err(changed());
+                return Err(WriteError::Conflict);
             }
-            removal.remove().map_err(failed)?;
+            removal.remove()?;
         }
     }
     Ok(())

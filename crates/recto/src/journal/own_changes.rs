@@ -61,16 +61,17 @@ impl OwnChanges<'_> {
         Ok((reader, change))
     }
 
-    /// Returns the changes that lead to a content. Those of other sessions count as foreign, so that
-    /// they are never undone.
+    /// Returns what undoing a change needs: the steps since then that lead to a content. Those of other
+    /// sessions count as foreign, so that they are never undone.
     fn steps(
         &self,
         reader: &Reader,
-        path: &Path,
+        change: &Change,
         content: Option<&[u8]>,
     ) -> recto_journal::Result<Vec<Step>> {
-        let mut steps = reader.steps(path, content)?;
-        let changes = reader.lineage(path)?;
+        let path = reader.current_path(change)?;
+        let mut steps = reader.steps_since(&path, content, change.id)?;
+        let changes = reader.lineage(&path)?;
         let is_own = |id: u64| changes.iter().any(|change| change.id == id && self.is_own(change));
         steps.iter_mut().for_each(|step| step.is_foreign |= !is_own(step.id));
         Ok(steps)
@@ -120,8 +121,7 @@ impl SessionChanges for OwnChanges<'_> {
             let cause = "an editor made it in its buffer and has not saved it";
             return Err(Obstacle::new(cause));
         }
-        let steps =
-            reader.current_path(&change).and_then(|path| self.steps(&reader, &path, content));
+        let steps = self.steps(&reader, &change, content);
         let steps = steps.map_err(|error| Obstacle::new(error.to_string()))?;
         let step = steps.iter().find(|step| step.id == change.id);
         let hunks = step.map(Step::hunk_ids).unwrap_or_default();

@@ -95,6 +95,13 @@ fn own_examples() -> Vec<Error> {
         Error::NoPlan,
         Error::OtherPlan { n_files: 3 },
         Error::NoneWithText { glob: "src/**/*.rs".into() },
+        Error::TooManyMatches {
+            glob: "**/*".into(),
+            n_files: 257,
+            what: "files",
+            n: 257,
+            limit: 256,
+        },
         Error::InFile {
             path: "src/main.rs".into(),
             source: Box::new(TextError::EmptyOldString.into()),

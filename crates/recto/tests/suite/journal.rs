@@ -283,6 +283,51 @@ fn a_move_is_moved_back_with_later_changes_and_only_if_the_old_name_is_free() {
 }
 
 #[test]
+fn a_file_that_was_moved_and_removed_gets_its_old_name_back_in_two_steps() {
+    let fixture = fixture();
+    let session = fixture.serve(&[]);
+    let changes = json!({"changes": [{"path": "f.txt", "move_to": "moved.txt",
+        "edits": [{"old_string": "b", "new_string": "B"}]}]});
+    session.call("changes_apply", changes);
+    let hash = recto_text::Digest::of(b"a\nB\nc\nd\n").to_string();
+    session.call("file_remove", json!({"path": "moved.txt", "hash": hash}));
+    drop(session);
+    let log = fixture.log();
+    let name = log[0]["session"].as_str().unwrap().to_string();
+    let id = |kind: &str| log.iter().find(|it| it["kind"] == kind).unwrap()["id"].to_string();
+    let (moved, removed) = (id("move"), id("remove"));
+    for what in [&["--session", &name][..], &[&moved], &[&moved, &removed]] {
+        let (_, stderr, status) = fixture.run(&[&["undo"], what].concat());
+        let cause = format!("undo change {removed} first, then the rest");
+        assert!(status == 1 && stderr.contains(&cause), "{what:?}: {stderr}");
+        assert!(!fixture.root.join("moved.txt").exists());
+    }
+    fixture.ok(&["undo", &removed]);
+    assert_eq!(fs::read_to_string(fixture.root.join("moved.txt")).unwrap(), "a\nB\nc\nd\n");
+    fixture.ok(&["undo", "--session", &name]);
+    assert_eq!(fixture.text(), "a\nb\nc\nd\n");
+    assert!(!fixture.root.join("moved.txt").exists());
+    let (_, stderr, _) = fixture.run(&["undo", "--session", &name]);
+    assert!(stderr.contains("everything is undone already"), "{stderr}");
+}
+
+#[test]
+fn the_move_of_a_file_whose_creation_is_undone_is_not_undone() {
+    let fixture = fixture();
+    let session = fixture.serve(&[]);
+    let new = |change: Value| session.call("changes_apply", json!({"changes": [change]}));
+    new(json!({"path": "new.txt", "content": "new\n"}));
+    new(json!({"path": "new.txt", "move_to": "moved.txt"}));
+    drop(session);
+    let log = fixture.log();
+    let name = log[0]["session"].as_str().unwrap().to_string();
+    fixture.ok(&["undo", "--session", &name]);
+    assert!(!fixture.root.join("moved.txt").exists());
+    let (_, stderr, _) = fixture.run(&["undo", "--session", &name]);
+    assert!(stderr.contains("everything is undone already"), "{stderr}");
+}
+
+#[test]
 fn a_removed_symbolic_link_is_restored_and_removed_again() {
     let fixture = fixture();
     let link = fixture.root.join("link");

@@ -116,3 +116,34 @@ fn calls_are_answered_while_others_wait_for_a_lock() {
     drop(lock);
     assert_eq!(codes(&mut server, &waiting), [0; 20]);
 }
+
+#[test]
+fn a_pattern_that_matches_too_much_is_rejected_before_all_files_are_read() {
+    let mut server = Server::ready(&[]);
+    let line = "x".repeat(99) + "\n";
+    let large = line.repeat(2 * MEBIBYTE / 100) + "once\n";
+    for (dir, n_files, text) in [("many", 300, "once\n"), ("large", 200, &large)] {
+        std::fs::create_dir(server.path(dir)).unwrap();
+        for n in 0..n_files {
+            std::fs::write(server.path(dir).join(format!("{n}.txt")), text).unwrap();
+        }
+    }
+    for n in 0..100 {
+        std::fs::create_dir_all(server.path(&format!("dirs/{n}"))).unwrap();
+        std::fs::write(server.path(&format!("dirs/{n}/a.txt")), "once\n").unwrap();
+    }
+    for (dir, message) in [
+        ("many", "Too many files: 257 of at most 256 in 257 matches"),
+        ("large", "of at most 67108864 in 33 matches"),
+        ("dirs", "Too many directories: 65 of at most 64 in 65 matches"),
+    ] {
+        let edits = json!([{"old_string": "once", "new_string": "twice"}]);
+        let changes = json!([{"glob": format!("{dir}/**/*"), "edits": edits}]);
+        let answer = server.call("changes_apply", json!({"changes": changes, "dry_run": true}));
+        let error = &answer["result"]["_meta"]["error"];
+        assert_eq!(error["code"], -32019, "{answer}");
+        assert!(answer.to_string().contains(message), "{answer}");
+        assert!(answer.to_string().contains("Narrow the glob"), "{answer}");
+    }
+    check_peak(&server, 200);
+}

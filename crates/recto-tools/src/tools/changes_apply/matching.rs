@@ -7,21 +7,23 @@ use std::time::Instant;
 
 use recto_store::glob::Glob;
 use recto_store::path::AbsPath;
-use recto_store::{ListRequest, Note, Text};
+use recto_store::{Error as StoreError, ListRequest, Note, Text};
 use recto_text::Document;
 use recto_text::plan::Replacement;
 
 use super::super::paths::{list_in_roots, named};
 use super::super::{ReadEnv, WriteEnv};
+use super::needed::Needed;
 use super::plan::occurring;
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// Returns the matching files in the order of their paths.
+/// Returns the matching files in the order of their paths. Fails as soon as the call needs too much.
 pub fn matching(
     env: &WriteEnv<'_>,
     glob: &str,
     replacements: &[Replacement],
+    needed: &mut Needed,
 ) -> Result<Vec<(AbsPath, Arc<Document>)>> {
     let read = &env.to_read();
     let read = &ReadEnv { context: &env.context.with_walk_deadline(), ..*read };
@@ -55,9 +57,23 @@ pub fn matching(
         }
         let path = matches.shown.join(file);
         let path = AbsPath::of(path.clone(), path.display().to_string());
-        // Binary files and files that cannot be read do not match.
-        let Ok(Text::Whole(document)) = bulk.text(&path) else { continue };
+        let document = match bulk.text(&path) {
+            Ok(Text::Whole(document)) => document,
+            Err(error @ (StoreError::MemoryBusy { .. } | StoreError::Cancelled)) => {
+                return Err(error.into());
+            }
+            // Binary files and files that cannot be read do not match.
+            Ok(_) | Err(_) => continue,
+        };
         if !occurring(&document, replacements).is_empty() {
+            let counted = needed.add_match(&path, document.bytes().len() as u64, env.context);
+            counted.map_err(|error| match error {
+                StoreError::TooMany { what, n, limit } => {
+                    let (glob, n_files) = (glob.to_string(), found.len() as u64 + 1);
+                    Error::TooManyMatches { glob, n_files, what, n, limit }
+                }
+                error => error.into(),
+            })?;
             found.push((path, Arc::new(document)));
         }
     }

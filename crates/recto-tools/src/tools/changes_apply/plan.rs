@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use recto_store::error::{Error as StoreError, SizeLimit};
+use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
 use recto_store::{FileStep, read_all};
 use recto_text::plan::{self, Plan, Replacement, TextPart};
@@ -16,6 +16,7 @@ use super::super::edit::{EditRequest, Target, as_edit_error, not_encodable};
 use super::super::paths::relative;
 use super::super::{FileChange, WriteEnv};
 use super::matching::matching;
+use super::needed::Needed;
 use super::{Action, FileRequest, Request, Subject, reject};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -118,7 +119,7 @@ pub fn in_file(env: &WriteEnv<'_>, path: &AbsPath, error: Error) -> Error {
 
 /// Plans all files. Fails with the errors of all of them.
 pub fn plan_all(env: &WriteEnv<'_>, request: &Request) -> Result<Vec<PlannedFile>> {
-    let mut planner = Planner { env, n_bytes: 0, is_dry_run: request.is_dry_run };
+    let mut planner = Planner { env, needed: Needed::default(), is_dry_run: request.is_dry_run };
     let (mut files, mut failures) = (Vec::new(), Vec::new());
     for change in &request.changes {
         match &change.subject {
@@ -175,8 +176,7 @@ pub fn digest(env: &WriteEnv<'_>, files: &[PlannedFile]) -> Tag {
 
 struct Planner<'a> {
     env: &'a WriteEnv<'a>,
-    /// The bytes of all files that were read.
-    n_bytes: u64,
+    needed: Needed,
     is_dry_run: bool,
 }
 
@@ -190,7 +190,7 @@ impl Planner<'_> {
                 let text = text.strip_prefix('\u{feff}').unwrap_or(text);
                 let after = Document::new(text);
                 let after = after.map_err(|error| not_encodable("UTF-8", path, error))?;
-                self.count(after.bytes().len() as u64, path)?;
+                self.needed.add_bytes(path, after.bytes().len() as u64, env.context)?;
                 let after = Content::Text(Arc::new(after));
                 return Ok(PlannedFile { target, move_to, before: None, after, plan: None });
             }
@@ -225,8 +225,7 @@ impl Planner<'_> {
         let env = self.env;
         let Action::Edit(replacements) = &change.action else { return Ok(Vec::new()) };
         let (mut files, mut failures) = (Vec::new(), Vec::new());
-        for (path, document) in matching(env, glob, replacements)? {
-            self.count(document.bytes().len() as u64, &path)?;
+        for (path, document) in matching(env, glob, replacements, &mut self.needed)? {
             let target = Target::of(path, None, self.is_dry_run);
             let replacements = occurring(&document, replacements);
             match edited(env, &target, &document, &replacements) {
@@ -249,26 +248,8 @@ impl Planner<'_> {
 
     fn read(&mut self, path: &AbsPath) -> recto_store::Result<Vec<u8>> {
         let file = self.env.store.open_stored(path, self.env.context)?;
-        self.count(file.size(), path)?;
+        self.needed.add_bytes(path, file.size(), self.env.context)?;
         read_all(&*file)
-    }
-
-    /// Counts bytes that the call needs in memory.
-    fn count(&mut self, n_bytes: u64, path: &AbsPath) -> recto_store::Result<()> {
-        self.n_bytes += n_bytes;
-        let (n, limit) = (self.n_bytes, recto_store::limits::TRANSACTION_BYTES);
-        if n > limit {
-            return Err(match n_bytes > limit {
-                true => {
-                    let (path, limit) = (path.to_string(), SizeLimit::Change);
-                    StoreError::TooLarge { path, n_bytes, limit }
-                }
-                false => StoreError::TooMany { what: "bytes", n, limit },
-            });
-        }
-        // Each content exists before and after, encoded and as text.
-        let kept = self.env.context.keep_memory(3 * n_bytes);
-        kept.map_err(|reason| reason.for_file(path, n_bytes))
     }
 }
 

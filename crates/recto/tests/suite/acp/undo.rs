@@ -14,9 +14,14 @@ struct Recorded {
 
 impl Recorded {
     fn new() -> Recorded {
+        Recorded::with(Habits::default())
+    }
+
+    fn with(habits: Habits) -> Recorded {
         let state = tempfile::tempdir().unwrap();
         let option = format!("--state-dir={}", state.path().join("state").display());
-        let (editor, session) = Editor::in_session(Habits::options(&["--tools=all", &option]));
+        let options = Habits::options(&["--tools=all", &option]).options;
+        let (editor, session) = Editor::in_session(Habits { options, ..habits });
         Recorded { editor, session, state }
     }
 
@@ -80,4 +85,56 @@ fn text_that_the_user_typed_over_a_change_is_kept() {
     let cause = "Cannot undo change 1: this session has no such change";
     assert_eq!(error["content"][0]["text"], cause, "{error}");
     assert_eq!(editor.state.writes.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_change_of_a_file_that_the_editor_does_not_have_is_undone_on_disk() {
+    let recorded = Recorded::new();
+    check_undo_on_disk(&recorded, "a\nb\n");
+}
+
+#[test]
+fn a_change_of_a_file_that_is_too_large_for_the_editor_is_undone_on_disk() {
+    let recorded = Recorded::new();
+    let text = "a\n".to_string() + &"a line of this file\n".repeat((17 << 20) / 20) + "b\n";
+    recorded.editor.open("f.txt", "a\nb\n");
+    check_undo_on_disk(&recorded, &text);
+}
+
+#[test]
+fn a_change_is_undone_on_disk_if_the_editor_cannot_write() {
+    let capabilities = json!({"fs": {"readTextFile": true, "writeTextFile": false}});
+    let recorded = Recorded::with(Habits { capabilities, ..Habits::default() });
+    let editor = &recorded.editor;
+    editor.open("f.txt", "a\nB\n");
+    check_undo_on_disk(&recorded, "a\nb\n");
+}
+
+/// Edits a file on disk, undoes the edit and redoes it.
+fn check_undo_on_disk(recorded: &Recorded, text: &str) {
+    let editor = &recorded.editor;
+    std::fs::write(editor.path("f.txt"), text).unwrap();
+    let edited = text.replace("\nb\n", "\nB\n");
+    // An editor without unsaved text notices what other programs write.
+    let show = |text: &str| {
+        let mut buffers = editor.state.buffers.lock().unwrap();
+        buffers.values_mut().for_each(|buffer| *buffer = text.to_string());
+    };
+    show(text);
+    let edit =
+        json!({"path": editor.spelled("f.txt"), "old_string": "\nb\n", "new_string": "\nB\n"});
+    let answer = recorded.call("edit_text_file", edit);
+    assert_eq!(answer["isError"], json!(false), "{answer}");
+    assert!(read(&editor.path("f.txt")) == edited);
+    for (change, expected) in [(1, text), (2, &edited)] {
+        show(&read(&editor.path("f.txt")));
+        let dry_run = json!({"change": change, "dry_run": true});
+        let planned = recorded.call("undo_apply", dry_run);
+        assert_eq!(planned["structuredContent"]["undone"], json!([change]), "{planned}");
+        assert!(read(&editor.path("f.txt")) != expected);
+        let undone = recorded.call("undo_apply", json!({"change": change}));
+        assert_eq!(undone["structuredContent"]["undone"], json!([change]), "{undone}");
+        assert!(read(&editor.path("f.txt")) == expected);
+    }
+    assert_eq!(editor.state.writes.lock().unwrap().len(), 0, "none through the editor");
 }
