@@ -75,6 +75,8 @@ pub struct Plan {
 /// The places of one replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
+    /// Whether all places of the string were to be replaced.
+    pub is_all: bool,
     /// How many there are.
     pub n_places: usize,
     /// Their lines, in order, with consecutive ones joined. Not empty.
@@ -82,7 +84,7 @@ pub struct Found {
 }
 
 impl Found {
-    fn new(places: &[LineRange]) -> Found {
+    fn new(places: &[LineRange], is_all: bool) -> Found {
         let mut lines: Vec<LineRange> = Vec::new();
         for place in places {
             match lines.last_mut() {
@@ -90,7 +92,7 @@ impl Found {
                 _ => lines.push(*place),
             }
         }
-        Found { n_places: places.len(), lines }
+        Found { is_all, n_places: places.len(), lines }
     }
 
     /// Returns the range from the first line to the last.

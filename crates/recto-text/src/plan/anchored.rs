@@ -140,7 +140,7 @@ pub fn append<'a>(part: impl Into<TextPart<'a>>, content: &str) -> Plan {
 fn plan(text: &str, range: Range<usize>, new: &str, kind: MatchKind, lines: LineRange) -> Plan {
     let mut edits = Edits::none(text);
     edits.then(range, new);
-    Plan { edits, found: vec![Found { n_places: 1, lines: vec![lines] }], kind }
+    Plan { edits, found: vec![Found { is_all: false, n_places: 1, lines: vec![lines] }], kind }
 }
 
 /// Removes a leading U+FEFF from the text that a caller names and from the new text, because some

@@ -157,7 +157,7 @@ impl<'a> Planned<'a> {
         if places.is_empty() {
             return Err(Miss::NotFound);
         }
-        self.found.push(Found::new(&self.text.lines(&places)));
+        self.found.push(Found::new(&self.text.lines(&places), *replaces_all));
         let mut kind = self.kind;
         self.text.replace(places, |near, matched| {
             kind = kind.max(MatchKind::of(matched, old));

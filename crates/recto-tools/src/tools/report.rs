@@ -29,7 +29,8 @@ const DIFF_OF_MANY: usize = 600;
 /// Returns the bounds of a diff in an answer whose object also lists where each edit was found,
 /// shortened by [`list`].
 pub fn diff_bounds(delivery: Delivery, found: &[Found]) -> Bounds {
-    let n_list = found.iter().map(|found| ITEM_BYTES + places_bytes(found)).sum();
+    let places = found.iter().filter(|found| found.is_all).map(places_bytes);
+    let n_list = found.len() * ITEM_BYTES + places.sum::<usize>();
     let bounds = diff_bounds_within(delivery, n_list);
     if !found.iter().any(|found| found.n_places > MANY_PLACES) {
         return bounds;

@@ -282,19 +282,17 @@ fn check_in_memory(n_seeds: u64) {
     }
 }
 
-#[test]
-fn answers_about_changes_of_many_files_fit_their_size() {
-    let name = |n: usize| format!("dir/with \"quotes\"/{n}{}.txt", "x".repeat(n % 60));
-    let text = |n: usize| "one\ttwo \"three\"\n".repeat(1 + n % 9);
-    let nodes = (0..200).map(|n| (Path::new("/test").join(name(n)), Node::File(text(n).into())));
+/// Checks the answers of a call on these files in every form and several sizes.
+fn check_call(files: &[(String, String)], tool: &str, arguments: &Value) {
+    let node = |(name, text): &(String, String)| {
+        (Path::new("/test").join(name), Node::File(text.clone().into()))
+    };
     for (form, _) in FORMS {
         for max_bytes in [1024, 5000, 40_000] {
-            let (calls, _) = in_memory(Path::new("/test"), nodes.clone().collect(), max_bytes);
+            let nodes = files.iter().map(node).collect();
+            let (calls, _) = in_memory(Path::new("/test"), nodes, max_bytes);
             let calls = calls.for_client(Names::Underscore, Delivery { form, max_bytes });
-            let tool = calls.served().find("changes_apply").unwrap();
-            let edit = json!({"old_string": "two", "new_string": "2", "replace_all": true});
-            let changes = json!([{"glob": "**/*.txt", "edits": [edit]}]);
-            let arguments = json!({"changes": changes, "dry_run": true});
+            let tool = calls.served().find(tool).unwrap();
             let arguments = arguments.as_object().unwrap().clone();
             let answer = calls.call(tool, arguments, &Call::default()).unwrap();
             let (blocks, object) = sent(&answer, form);
@@ -305,6 +303,34 @@ fn answers_about_changes_of_many_files_fit_their_size() {
             );
         }
     }
+}
+
+#[test]
+fn answers_about_changes_of_many_files_fit_their_size() {
+    let name = |n: usize| format!("dir/with \"quotes\"/{n}{}.txt", "x".repeat(n % 60));
+    let text = |n: usize| "one\ttwo \"three\"\n".repeat(1 + n % 9);
+    let files: Vec<_> = (0..200).map(|n| (name(n), text(n))).collect();
+    let edit = json!({"old_string": "two", "new_string": "2", "replace_all": true});
+    let changes = json!([{"glob": "**/*.txt", "edits": [edit]}]);
+    check_call(&files, "changes_apply", &json!({"changes": changes, "dry_run": true}));
+}
+
+#[test]
+fn answers_about_many_replacements_fit_their_size() {
+    let far_below = "\n".repeat(100_000);
+    let lines: String =
+        (0..600).map(|n| format!("tok{:03} text\n{}", n % 120, "line\n".repeat(9))).collect();
+    let files = [("f".to_string(), far_below.clone() + &lines)];
+    let edit = |n: usize| {
+        let (old, new) = (format!("tok{n:03}"), format!("TOK{n:03}"));
+        json!({"old_string": old, "new_string": new, "replace_all": true})
+    };
+    let edits: Vec<Value> = (0..120).map(edit).collect();
+    check_call(&files, "multi_edit_text_file", &json!({"path": "/test/f", "edits": edits}));
+    let files = [("f".to_string(), far_below + &"tok\nx\n".repeat(500))];
+    let mut edit = json!({"old_string": "tok", "new_string": "T", "replace_all": true});
+    edit["path"] = "/test/f".into();
+    check_call(&files, "edit_text_file", &edit);
 }
 
 #[test]
