@@ -53,6 +53,7 @@ pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> 
     })?;
     let note = note(&workbook);
     let grid = workbook.shown.map_or_else(|| Grid::new(request), |(_, grid)| grid);
+    grid.check_memory()?;
     let mut table = grid.into_table(request);
     table.notes.extend(note);
     Ok(table)

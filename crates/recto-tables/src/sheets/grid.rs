@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::cell::{self, SheetCell};
 use crate::Request;
-use crate::budget::{Budget, MAX_COLUMNS, cut, max_cell_chars};
+use crate::budget::{Budget, MAX_COLUMNS, MAX_MEMORY, cut, max_cell_chars};
+use crate::error::{Error, Result};
 use crate::names;
 use crate::table::{Column, Table, Value};
 
@@ -28,9 +29,13 @@ pub struct Grid {
     /// Each has at least one cell.
     rows: BTreeMap<u32, BTreeMap<u32, SheetCell>>,
     max_rows: usize,
+    /// The first rows that are certainly above those that are shown.
+    n_above: usize,
     /// The rows below those that may contain the header, and above those that are shown.
     skipped: Skipped,
+    /// The bytes of rows that may be shown, of the last row, and the most.
     n_bytes: usize,
+    n_row_bytes: usize,
     max_bytes: usize,
     max_cell: usize,
     has_more: bool,
@@ -54,12 +59,14 @@ impl Grid {
         Grid {
             rows: BTreeMap::new(),
             max_rows: request.limit.saturating_add(MAX_HEAD + request.offset.min(MAX_HEAD)),
+            n_above: request.offset.min(MAX_HEAD),
             skipped: Skipped {
                 n_rows: 0,
                 max_rows: request.offset.saturating_sub(MAX_HEAD),
                 last: None,
             },
             n_bytes: 0,
+            n_row_bytes: 0,
             max_bytes: request.max_bytes,
             max_cell: max_cell_chars(1, request.max_bytes),
             has_more: false,
@@ -87,8 +94,7 @@ impl Grid {
     /// Adds a cell and returns whether the grid takes more. Cells come row by row.
     pub fn push(&mut self, row: u32, column: u32, cell: SheetCell) -> bool {
         let is_new = !self.rows.contains_key(&row);
-        // Beyond the bytes of an answer, there must be enough rows to find the header.
-        let is_full = self.n_bytes > self.max_bytes && self.rows.len() > MAX_HEAD;
+        let is_full = self.n_bytes > self.max_bytes && self.has_enough_rows();
         if is_new && self.rows.len() >= MAX_HEAD && self.skip(row) {
             return true;
         }
@@ -100,18 +106,40 @@ impl Grid {
             self.has_more = true;
             return false;
         }
+        if is_new {
+            self.n_row_bytes = 0;
+        }
+        if is_new && self.rows.len() == self.n_above {
+            self.n_bytes = 0;
+        }
         self.last_column = self.last_column.max(column);
         // Columns behind so many cells are counted, but not shown.
         if self.rows.get(&row).is_some_and(|row| row.len() >= MAX_COLUMNS) {
             return true;
         }
         // A row that alone exceeds the answer has many columns, which will be cut further.
-        let is_wide = self.n_bytes > self.max_bytes.saturating_mul(2);
+        let is_wide = self.n_row_bytes > self.max_bytes.saturating_mul(2);
         let cell = cell.cut(if is_wide { MIN_CELL_CHARS } else { self.max_cell });
         self.n_bytes = self.n_bytes.saturating_add(cell.size() + 8);
+        self.n_row_bytes = self.n_row_bytes.saturating_add(cell.size() + 8);
         self.n_memory += (cell.size() + CELL_BYTES) as u64;
         self.rows.entry(row).or_default().insert(column, cell);
         true
+    }
+
+    /// Returns whether there are rows to show after those that may contain the header and those above.
+    fn has_enough_rows(&self) -> bool {
+        self.rows.len() > MAX_HEAD + self.n_above
+    }
+
+    /// Fails if more memory would give rows to show.
+    pub fn check_memory(&self) -> Result<()> {
+        let is_short = self.n_memory > self.max_memory && !self.has_enough_rows();
+        if is_short && self.max_memory < MAX_MEMORY {
+            let n_bytes = (2 * self.n_memory).min(MAX_MEMORY);
+            return Err(Error::OutOfMemory { n_bytes });
+        }
+        Ok(())
     }
 
     /// Counts a row if it is one of those to skip.
@@ -122,10 +150,6 @@ impl Grid {
         }
         if skipped.n_rows >= skipped.max_rows {
             return false;
-        }
-        if skipped.n_rows == 0 {
-            // What was kept so far does not count as part of the answer.
-            self.n_bytes = 0;
         }
         skipped.n_rows += 1;
         skipped.last = Some(row);

@@ -292,3 +292,33 @@ fn pages_of_a_sheet_join() {
     assert_eq!(ask(60, 5).rows.len(), 0);
     assert_eq!(ask(600, 5).rows.len(), 0);
 }
+
+/// Long rows fill an answer before the rows at a small offset are reached.
+#[test]
+fn pages_of_long_rows_join() {
+    let cell = |text: &str| {
+        format!(r#"<table:table-cell office:value-type="string" office:string-value="{text}"/>"#)
+    };
+    let row = |row: usize| cell(&format!("{row} {}", "x".repeat(300)));
+    let rows: String =
+        (0..40).map(|n| format!("<table:table-row>{}</table:table-row>", row(n))).collect();
+    let header = format!("<table:table-row>{}</table:table-row>", cell("a"));
+    let content = format!(r#"<table:table table:name="a">{header}{rows}</table:table>"#);
+    let bytes = hostile::ods_archive(&content);
+    for max_bytes in [1_000, 4_000] {
+        let mut joined = Vec::new();
+        loop {
+            let request = Request { offset: joined.len(), ..Request::new("x", 100, max_bytes) };
+            let page = preview(Arc::new(bytes.clone()), &request).unwrap();
+            assert!(!page.rows.is_empty(), "{max_bytes} {}", joined.len());
+            joined.extend(page.rows);
+            if !page.has_more {
+                break;
+            }
+        }
+        assert_eq!(joined.len(), 40);
+        for (n, row) in joined.iter().enumerate() {
+            assert_eq!(row[0], Value::Text(format!("{n} {}", "x".repeat(300))), "{max_bytes}");
+        }
+    }
+}
