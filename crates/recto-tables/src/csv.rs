@@ -91,6 +91,9 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
     if text.has_invalid() {
         notes.invalid();
     }
+    if n_bytes >= max_bytes && !rows.is_complete(n_bytes) {
+        notes.not_read(max_bytes);
+    }
     Ok(rows.into_table(notes, is_at_end))
 }
 

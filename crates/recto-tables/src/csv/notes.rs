@@ -6,7 +6,7 @@ use super::expected_delimiter;
 use super::header::Layout;
 use super::types::Reading;
 use crate::table::{Column, Type};
-use crate::text::INVALID;
+use crate::text::{self, INVALID};
 
 /// Notes, the most important ones first.
 pub struct Notes {
@@ -40,6 +40,11 @@ impl Notes {
     /// Notes that some bytes are not text in the encoding.
     pub fn invalid(&mut self) {
         self.notes.push(INVALID.into());
+    }
+
+    /// Notes that nothing was read beyond so many bytes.
+    pub fn not_read(&mut self, n_bytes: usize) {
+        self.notes.push(text::only_first(n_bytes));
     }
 
     /// Notes that lines among the rows were skipped as comments.

@@ -244,3 +244,13 @@ fn pages_join() {
         assert_eq!(n_rows, 500);
     }
 }
+
+#[test]
+fn names_the_limit_where_reading_ended() {
+    let line = format!("#{}\n", "x".repeat(1 << 20));
+    let text = format!("a,b\n1,2\n#\n3,4\n{}", line.repeat(65));
+    let table = read(&text, 10, 1_000);
+    assert!(table.has_more);
+    let limit = "Only the first 64 MiB of the text were read.";
+    assert!(table.notes.iter().any(|note| note == limit), "{:?}", table.notes);
+}
