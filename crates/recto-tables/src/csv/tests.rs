@@ -254,3 +254,16 @@ fn names_the_limit_where_reading_ended() {
     let limit = "Only the first 64 MiB of the text were read.";
     assert!(table.notes.iter().any(|note| note == limit), "{:?}", table.notes);
 }
+
+#[test]
+fn points_separate_thousands_beside_decimal_commas() {
+    let table = read("a;n;price\nA;999;2,50\nB;1.234;1.000,00\nC;12.500;1,00\n", 10, 1_000);
+    let column = |at: usize| table.rows.iter().map(|row| row[at].clone()).collect::<Vec<_>>();
+    assert_eq!(column(1), [999.0, 1234.0, 12500.0].map(Value::Number));
+    assert_eq!(column(2), [2.5, 1000.0, 1.0].map(Value::Number));
+    assert_eq!(table.notes[1], "Commas were read as decimal commas in: n, price.");
+    // Without a decimal comma, or with another decimal point, the point is a decimal point.
+    for text in ["a;n\nx;1.234\ny;12.500\n", "a;n;b;c\nx;1.234;1,5;2.5\ny;12.500;2,5;3.5\n"] {
+        assert_eq!(read(text, 10, 1_000).rows[0][1], Value::Number(1.234), "{text}");
+    }
+}

@@ -177,6 +177,11 @@ impl Candidates {
         }
     }
 
+    /// Returns whether all points could separate thousands, so that no field contradicts decimal commas.
+    pub fn may_have_decimal_comma(&self) -> bool {
+        self.has_fields && self.readings.has(Readings::DECIMAL_COMMA)
+    }
+
     /// Returns whether every field is a date in one style, with or without a time.
     pub fn has_only_days(&self) -> bool {
         self.has_fields && self.readings.has(Readings::TIMESTAMP)
@@ -213,7 +218,11 @@ impl Reading {
             _ if trimmed.is_empty() => Some(Value::Null),
             Reading::Integer => integer(trimmed),
             // A large integer among other numbers keeps its digits.
-            Reading::Number if is_integer(trimmed) && is_inexact(trimmed) => integer(trimmed),
+            Reading::Number | Reading::DecimalComma
+                if is_integer(trimmed) && is_inexact(trimmed) =>
+            {
+                integer(trimmed)
+            }
             Reading::Number => number(trimmed),
             Reading::DecimalComma => {
                 decimal_point(trimmed).and_then(|decimal| number(&decimal.with_point))
