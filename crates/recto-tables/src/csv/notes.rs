@@ -1,11 +1,14 @@
 //! Notes on how a delimited text was read.
 
+use std::collections::BTreeMap;
+
 use recto_text::Encoding;
 
 use super::expected_delimiter;
 use super::header::Layout;
 use super::types::Reading;
-use crate::table::{Column, Type};
+use crate::moments::MomentKind;
+use crate::table::Column;
 use crate::text::{self, INVALID};
 
 /// Notes, the most important ones first.
@@ -85,16 +88,16 @@ impl Notes {
             self.notes
                 .push(format!("Commas were read as decimal commas in: {}.", with_comma.join(", ")));
         }
+        let mut assumed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (column, reading) in columns.iter().zip(readings) {
-            if let Reading::Moment(_, styles) = reading
-                && styles.is_ambiguous()
-                && column.kind != Type::Time
+            if let Reading::Moment(MomentKind::Date | MomentKind::Timestamp, styles) = reading
+                && let Some(order) = styles.assumption()
             {
-                self.notes.push(format!(
-                    "Dates were read with the day before the month in: {}.",
-                    column.name
-                ));
+                assumed.entry(order).or_default().push(&column.name);
             }
+        }
+        for (order, names) in assumed {
+            self.notes.push(format!("Dates were read with {order} in: {}.", names.join(", ")));
         }
     }
 

@@ -267,3 +267,34 @@ fn points_separate_thousands_beside_decimal_commas() {
         assert_eq!(read(text, 10, 1_000).rows[0][1], Value::Number(1.234), "{text}");
     }
 }
+
+#[test]
+fn a_year_of_two_digits_is_the_part_that_varies_less() {
+    let check = |days: &str, expected: &[&str], note: &str| {
+        let rows: String = days.split(' ').map(|day| format!("{day},x\n")).collect();
+        let table = read(&format!("day,a\n{rows}"), 10, 1_000);
+        let found: Vec<_> = table.rows.iter().map(|row| row[0].clone()).collect();
+        let expected: Vec<_> = expected.iter().map(|day| Value::Text(day.to_string())).collect();
+        assert_eq!(found, expected, "{days}");
+        assert_eq!(table.notes.join(" "), note, "{days}");
+    };
+    let last = "Dates were read with the day first and the year last in: day.";
+    check("25-12-23 03-01-24 14-02-24", &["2023-12-25", "2024-01-03", "2024-02-14"], last);
+    check("01-02-24 03-01-24 04-02-24", &["2024-02-01", "2024-01-03", "2024-02-04"], last);
+    let first = "Dates were read with the year first in: day.";
+    check("24-02-01 24-01-03 24-02-04", &["2024-02-01", "2024-01-03", "2024-02-04"], first);
+    check("24-02-01 24-03-01 25-01-01", &["2024-02-01", "2024-03-01", "2025-01-01"], first);
+    check("22-12-31 23-09-30 24-12-31", &["2022-12-31", "2023-09-30", "2024-12-31"], first);
+    check("24-12-31", &["2024-12-31"], first);
+    check("99-12-31 24-01-01", &["1999-12-31", "2024-01-01"], "");
+    check("25.12.23 03.01.24", &["2023-12-25", "2024-01-03"], "");
+}
+
+#[test]
+fn one_note_names_all_ambiguous_columns() {
+    let table = read("a,b,c\n01/02/2024,1/2/24,24-01-02\n", 10, 1_000);
+    expect_test::expect![[r#"
+        Dates were read with the day before the month in: a, b.
+        Dates were read with the year first in: c."#]]
+    .assert_eq(&table.notes.join("\n"));
+}
