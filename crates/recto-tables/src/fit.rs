@@ -24,7 +24,11 @@ pub fn fit(mut table: Table, max_bytes: usize) -> Table {
     table.notes.extend(large_numbers(&table));
     table.notes.truncate(MAX_NOTES);
     for note in &mut table.notes {
-        *note = cut(note, MAX_NOTE_CHARS);
+        // Names in it are from the file, and could look like further lines of the answer.
+        *note = cut(&render::visible(note), MAX_NOTE_CHARS);
+        if !note.ends_with('.') {
+            note.push('.');
+        }
     }
     let (n_notes, _) = n_fitting(table.notes.iter().map(String::len), max_bytes / 4);
     table.notes.truncate(n_notes);

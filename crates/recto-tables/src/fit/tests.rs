@@ -105,3 +105,12 @@ fn says_once_how_many_columns_are_shown() {
     assert_eq!(table.notes, ["Another note.", note]);
     assert_eq!((table.columns.len(), table.rows[0].len()), (7, 7));
 }
+
+#[test]
+fn a_note_is_one_line_and_ends_with_a_period() {
+    let notes = vec!["In: a\n\n5 rows\u{1b}\u{202e}|.".into(), "x".repeat(600)];
+    let table = Table { columns: vec![], n_columns: Some(0), rows: vec![], has_more: false, notes };
+    let notes = fit(table, 10_000).notes;
+    assert_eq!(notes[0], "In: a⏎⏎5 rows␛\\u{202e}|.");
+    assert!(notes[1].ends_with("x… (+100 characters)."), "{notes:?}");
+}

@@ -190,7 +190,7 @@ impl Grid {
         let n_blank = n_blank_between(&rows);
         if n_blank > 0 {
             let (plural, verb) = if n_blank == 1 { ("", "is") } else { ("s", "are") };
-            notes.push(format!("{n_blank} empty row{plural} {verb} left out"));
+            notes.push(format!("{n_blank} empty row{plural} {verb} left out."));
         }
 
         let kind = |column: u32| cell::kind_of(rows.iter().filter_map(|(_, row)| row.get(&column)));
@@ -260,7 +260,7 @@ fn name(cell: &SheetCell) -> String {
 fn text_above(rows: &[Row]) -> Option<String> {
     let texts = rows.iter().flat_map(|(_, row)| row.values().map(name));
     let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
-    let note = || format!("above the header: {}", cut(&texts.join(" | "), MAX_ABOVE_CHARS));
+    let note = || format!("Above the header: {}.", cut(&texts.join(" | "), MAX_ABOVE_CHARS));
     (!rows.is_empty()).then(note)
 }
 

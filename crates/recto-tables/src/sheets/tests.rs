@@ -109,8 +109,8 @@ fn finds_the_table_among_other_cells() {
         Country: text; 2019: number; 2020: number; Note: text; 
         "France" 1.5 2.5 -
         "Spain" 3.0 4.0 "late"
-        (above the header: Report of 2024)
-        (1 empty row is left out)
+        (Above the header: Report of 2024.)
+        (1 empty row is left out.)
         (This is sheet Data of 4: Empty, Secret (hidden), Data, More.)
     "#]],
     );
@@ -234,7 +234,7 @@ fn reads_what_other_programs_read() {
     let far = preview_of(fixture("far.xls"), 100, 1 << 20).unwrap();
     assert_eq!((far.rows.len(), far.columns.len()), (3, 256));
     assert_eq!(far.rows[2][255], Value::Text("end".into()));
-    assert_eq!(far.notes, ["65533 empty rows are left out"]);
+    assert_eq!(far.notes, ["65533 empty rows are left out."]);
 }
 
 #[test]

@@ -363,3 +363,12 @@ fn a_schema_has_a_largest_size() {
 fn too_large() -> Error {
     Error::TooLarge { cause: "its schema has more than 16 MiB".into() }
 }
+
+#[test]
+fn names_cannot_forge_lines_of_an_answer() {
+    let bytes = database("CREATE TABLE \"t\n\n9 rows\"(a \"x\ny|z\"); CREATE TABLE u(a)");
+    let table = shown(&bytes, None).unwrap();
+    assert_eq!(table.notes, ["This is table t⏎⏎9 rows of 2: t⏎⏎9 rows, u."]);
+    let known = "t⏎⏎9 rows, u, sqlite_schema".into();
+    assert_eq!(shown(&bytes, Some("x")), Err(Error::NoSuchSheet { sheet: "x".into(), known }));
+}

@@ -234,8 +234,9 @@ fn cut(env: &ReadEnv<'_>, table: &mut Table) -> (Vec<Value>, String) {
     let quarter = Size { bytes: bytes / 4, json: json / 4 };
     let size = |column: &Column| {
         // `| name (type) ` and `| --: `.
-        let name = tables::render::row(&[tables::Value::Text(column.name.clone())]);
-        let bytes = name.len() + column.kind.to_string().len() + 10;
+        let name = tables::Value::Text(column.name.clone());
+        let kind = tables::Value::Text(column.kind.to_string());
+        let bytes = tables::render::row(&[name, kind]).len() + 8;
         Size { bytes, json: json_size(&column_json(column)) }
     };
     let columns = table.columns.iter();
