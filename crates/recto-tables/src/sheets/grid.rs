@@ -199,16 +199,24 @@ impl Grid {
         let mut budget = Budget::new(request.limit, request.max_bytes);
         let n_rows = rows.len();
         let mut values = Vec::new();
+        let mut n_not_computed = 0;
         for (_, mut row) in rows {
             let n_bytes = row.values().map(SheetCell::size).sum();
             if !budget.admits(n_bytes, n_columns) {
                 break;
             }
+            let is_not_computed = |cell: &&SheetCell| **cell == SheetCell::NotComputed;
+            n_not_computed += row.values().filter(is_not_computed).count();
             let value = |(at, column): &(u32, Column)| match row.remove(at) {
                 Some(cell) => cell.into_value(&column.kind),
                 None => Value::Null,
             };
             values.push(columns.iter().map(value).collect());
+        }
+        match n_not_computed {
+            0 => {}
+            1 => notes.push("1 formula has no stored value and is shown as empty.".into()),
+            n => notes.push(format!("{n} formulas have no stored value and are shown as empty.")),
         }
         Table {
             columns: columns.into_iter().map(|(_, column)| column).collect(),
@@ -232,6 +240,7 @@ fn find_header(rows: &[Row], n_columns: usize) -> Option<usize> {
     for (column, cell) in header {
         match cell {
             SheetCell::Text(_) => has_text = true,
+            SheetCell::NotComputed => {}
             // `2019`, `2020` can be names if the values below are different.
             cell if is_year(cell) => {
                 let below = rest.iter().find_map(|(_, row)| row.get(column));

@@ -322,3 +322,75 @@ fn pages_of_long_rows_join() {
         }
     }
 }
+
+/// Returns a workbook with one sheet that has these rows.
+fn xlsx_of(rows: &str) -> Vec<u8> {
+    const MAIN: &str = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+    const OFFICE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+    const PACKAGE: &str = "http://schemas.openxmlformats.org/package/2006/relationships";
+    let relation = |kind: &str, target: &str| {
+        format!(
+            r#"<Relationships xmlns="{PACKAGE}"><Relationship Id="rId1" Type="{OFFICE}/{kind}" Target="{target}"/></Relationships>"#
+        )
+    };
+    let workbook = format!(
+        r#"<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets><sheet name="a" sheetId="1" r:id="rId1"/></sheets></workbook>"#
+    );
+    let sheet = format!(r#"<worksheet xmlns="{MAIN}"><sheetData>{rows}</sheetData></worksheet>"#);
+    hostile::archive(&[
+        ("_rels/.rels", relation("officeDocument", "xl/workbook.xml").as_bytes()),
+        ("xl/workbook.xml", workbook.as_bytes()),
+        ("xl/_rels/workbook.xml.rels", relation("worksheet", "worksheets/sheet1.xml").as_bytes()),
+        ("xl/worksheets/sheet1.xml", sheet.as_bytes()),
+    ])
+}
+
+/// Returns a row of cells, given as the XML inside of each.
+fn xlsx_row(cells: &[&str]) -> String {
+    let cell = |inside: &&str| match inside.strip_prefix('\'') {
+        Some(text) => format!(r#"<c t="inlineStr"><is><t>{text}</t></is></c>"#),
+        None => format!("<c>{inside}</c>"),
+    };
+    format!("<row>{}</row>", cells.iter().map(cell).collect::<String>())
+}
+
+fn check_rows(rows: &[&[&str]], expected: Expect) {
+    let rows: String = rows.iter().map(|row| xlsx_row(row)).collect();
+    expected.assert_eq(&shown(&preview_of(xlsx_of(&rows), 100, 1 << 20).unwrap()));
+}
+
+#[test]
+fn formulas_without_a_value_are_noted_and_their_rows_kept() {
+    check_rows(
+        &[
+            &["'n", "'double"],
+            &["<v>1</v>", "<f>A2*2</f><v></v>"],
+            &["<f>A2+1</f>", "<f>A3*2</f><v/>"],
+            &["<v>3</v>", "<f>A4*2</f><v>6</v>"],
+            &["<v>4</v>", ""],
+        ],
+        expect![[r#"
+            n: integer; double: integer; 
+            1 -
+            - -
+            3 6
+            4 -
+            (3 formulas have no stored value and are shown as empty.)
+        "#]],
+    );
+    // A damaged formula does not hide values.
+    check_rows(
+        &[&["'n"], &[r#"<f t="shared">A1</f><v>5</v>"#]],
+        expect![[r#"
+        n: integer; 
+        5
+    "#]],
+    );
+    let formula = r#"<table:table-cell table:formula="of:=1+1"/>"#;
+    let content = format!(
+        r#"<table:table table:name="a"><table:table-row>{formula}</table:table-row></table:table>"#
+    );
+    let table = preview_of(hostile::ods_archive(&content), 100, 1 << 20).unwrap();
+    assert_eq!(table.rows, [[Value::Null]]);
+    assert_eq!(table.notes, ["1 formula has no stored value and is shown as empty."]);
+}

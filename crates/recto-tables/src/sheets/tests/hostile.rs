@@ -17,7 +17,7 @@ fn quiet_preview(bytes: Vec<u8>) -> Result<Table> {
     outcome
 }
 
-fn archive(parts: &[(&str, &[u8])]) -> Vec<u8> {
+pub fn archive(parts: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content) in parts {
         archive.start_file(*name, SimpleFileOptions::default()).unwrap();
