@@ -117,6 +117,20 @@ fn shows_so_many_columns_and_no_more() {
 }
 
 #[test]
+fn says_which_columns_can_be_selected() {
+    let header: Vec<String> = (0..5_000).map(|column| format!("c{column}")).collect();
+    let text = format!("{}\n{}\n", header.join(","), vec!["1"; 5_000].join(","));
+    let ask = |column: &str| {
+        let columns = [column.to_string()];
+        let request = Request { columns: &columns, ..Request::new("a.csv", 10, 1 << 20) };
+        crate::preview(std::sync::Arc::new(text.clone().into_bytes()), &request)
+    };
+    assert_eq!(ask("c4095").unwrap().rows, [[Value::Integer(1)]]);
+    let Err(Error::NoSuchColumns { known, .. }) = ask("c4500") else { panic!() };
+    assert!(known.ends_with("; of 5000 only the first 4096 can be selected"), "{known}");
+}
+
+#[test]
 fn numbers_columns_by_the_total_count() {
     let check = |text: &str, name: &str, n_columns: usize| {
         let table = read(text, 10, 1 << 20);
