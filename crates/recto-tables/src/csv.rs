@@ -120,8 +120,7 @@ pub fn is_convincing(head: &str) -> bool {
         let mut candidates = Candidates::new();
         let values = records.iter().skip(1).filter_map(|record| record.get(column_idx));
         values.for_each(|field| candidates.observe(field));
-        candidates.has_fields()
-            && candidates.reading(sample.dialect.delimiter) != Reading::Text
+        candidates.has_fields() && candidates.reading(sample.dialect.delimiter) != Reading::Text
     });
     // Lines of prose may well have one comma each, with a space after it.
     let is_tabbed = sample.dialect.delimiter == Some(b'\t');

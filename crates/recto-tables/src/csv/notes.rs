@@ -8,6 +8,7 @@ use super::expected_delimiter;
 use super::header::Layout;
 use super::types::Reading;
 use crate::moments::MomentKind;
+use crate::names::NO_HEADER;
 use crate::table::Column;
 use crate::text::{self, INVALID};
 
@@ -35,7 +36,7 @@ impl Notes {
             n_lines => notes.push(format!("{n_lines} lines above the table were skipped.")),
         }
         if layout.header.is_none() && layout.n_columns > 0 {
-            notes.push("There is no header; column names are generated.".into());
+            notes.push(NO_HEADER.into());
         }
         Notes { notes }
     }

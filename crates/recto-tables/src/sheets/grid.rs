@@ -6,7 +6,7 @@ use super::cell::{self, SheetCell};
 use crate::Request;
 use crate::budget::{Budget, MAX_COLUMNS, MAX_MEMORY, cut, max_cell_chars};
 use crate::error::{Error, Result};
-use crate::names;
+use crate::names::{self, NO_HEADER};
 use crate::table::{Column, Table, Value};
 
 /// The number of rows above a header that may contain titles and notes.
@@ -177,7 +177,10 @@ impl Grid {
                 notes.extend(text_above(&rest));
                 rows.remove(0).1
             }
-            None => BTreeMap::new(),
+            None => {
+                notes.extend((n_columns > 0).then(|| NO_HEADER.into()));
+                BTreeMap::new()
+            }
         };
         let columns = (first..).take(n_columns);
         let names = columns.clone().map(|it| names.get(&it).map(name).unwrap_or_default());
@@ -233,23 +236,51 @@ type Row = (u32, BTreeMap<u32, SheetCell>);
 /// Finds the header: the first row that is as wide as the table and contains only names.
 fn find_header(rows: &[Row], n_columns: usize) -> Option<usize> {
     // A title above the table does not make it wider.
-    let wide = |row: &Row| row.1.len() * 2 > n_columns;
-    let header_idx = rows.iter().take(MAX_ABOVE).position(wide)?;
+    let find_wide = |n_columns: usize| {
+        rows.iter().take(MAX_ABOVE).position(|(_, row)| row.len() * 2 > n_columns)
+    };
+    // A cell far from the others makes it wider than any row.
+    let usual_width = Some(usual_width(rows)).filter(|width| *width > 1);
+    let header_idx = find_wide(n_columns).or_else(|| find_wide(usual_width?))?;
     let (header, rest) = (&rows[header_idx].1, &rows[header_idx + 1..]);
-    let mut has_text = false;
+    let below = |column: &u32| {
+        let column = *column;
+        rest.iter().take(MAX_HEAD).filter_map(move |(_, row)| row.get(&column))
+    };
+    let (mut has_text, mut n_moments) = (false, 0);
     for (column, cell) in header {
         match cell {
             SheetCell::Text(_) => has_text = true,
             SheetCell::NotComputed => {}
             // `2019`, `2020` can be names if the values below are different.
             cell if is_year(cell) => {
-                let below = rest.iter().find_map(|(_, row)| row.get(column));
-                below.filter(|below| !is_year(below))?;
+                below(column).next().filter(|below| !is_year(below))?;
+            }
+            // Several dates can be names of numbers. One may be a value that has a name beside it.
+            cell if is_moment(cell) => {
+                n_moments += 1;
+                below(column).next().filter(|below| matches!(below, SheetCell::Number(_)))?;
+                below(column).all(|below| !is_moment(below)).then_some(())?;
             }
             _ => return None,
         }
     }
-    has_text.then_some(header_idx)
+    (has_text && n_moments != 1).then_some(header_idx)
+}
+
+/// Returns the median width of the first rows, from the first to the last cell of each.
+fn usual_width(rows: &[Row]) -> usize {
+    let width = |(_, row): &Row| match (row.first_key_value(), row.last_key_value()) {
+        (Some((first, _)), Some((last, _))) => (last - first) as usize + 1,
+        _ => 0,
+    };
+    let mut widths: Vec<usize> = rows.iter().take(MAX_HEAD).map(width).collect();
+    widths.sort_unstable();
+    widths.get(widths.len() / 2).copied().unwrap_or(0)
+}
+
+fn is_moment(cell: &SheetCell) -> bool {
+    matches!(cell, SheetCell::Date(_) | SheetCell::Time(_) | SheetCell::Timestamp(_))
 }
 
 fn is_year(cell: &SheetCell) -> bool {
@@ -259,9 +290,12 @@ fn is_year(cell: &SheetCell) -> bool {
 
 fn name(cell: &SheetCell) -> String {
     match cell {
-        SheetCell::Text(text) => text.clone(),
+        SheetCell::Text(text)
+        | SheetCell::Date(text)
+        | SheetCell::Time(text)
+        | SheetCell::Timestamp(text) => text.clone(),
         SheetCell::Number(number) => number.to_string(),
-        _ => String::new(),
+        SheetCell::Boolean(_) | SheetCell::NotComputed => String::new(),
     }
 }
 

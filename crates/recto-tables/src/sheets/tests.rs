@@ -128,10 +128,11 @@ fn every_column_gets_a_unique_name() {
     check(
         "headless.xlsx",
         expect![[r#"
-        column0: integer; column1: text; 
-        1 "x"
-        2 "y"
-    "#]],
+            column0: integer; column1: text; 
+            1 "x"
+            2 "y"
+            (There is no header; column names are generated.)
+        "#]],
     );
     check(
         "header_only.xlsx",
@@ -232,8 +233,9 @@ fn reads_what_other_programs_read() {
     "#]],
     );
     let far = preview_of(fixture("far.xls"), 100, 1 << 20).unwrap();
-    assert_eq!((far.rows.len(), far.columns.len()), (3, 256));
-    assert_eq!(far.rows[2][255], Value::Text("end".into()));
+    assert_eq!((far.rows.len(), far.columns.len()), (2, 256));
+    assert_eq!((far.columns[1].name.as_str(), &far.rows[1][0]), ("name", &Value::Integer(2)));
+    assert_eq!(far.rows[1][255], Value::Text("end".into()));
     assert_eq!(far.notes, ["65533 empty rows are left out."]);
 }
 
@@ -246,7 +248,8 @@ fn reads_the_sheet_that_is_asked_for() {
         };
         let more = ask("More").unwrap();
         assert_eq!(more.rows, [[Value::Integer(1)]], "{name}");
-        assert_eq!(more.notes, ["This is sheet More of 4: Empty, Secret (hidden), Data, More."]);
+        let sheet = "This is sheet More of 4: Empty, Secret (hidden), Data, More.";
+        assert_eq!(more.notes, ["There is no header; column names are generated.", sheet]);
         assert_eq!(ask("Secret").unwrap().columns[0].name, "hidden", "{name}");
         let known = "Empty, Secret, Data, More".into();
         assert_eq!(ask("Dat"), Err(Error::NoSuchSheet { sheet: "Dat".into(), known }), "{name}");
@@ -392,5 +395,52 @@ fn formulas_without_a_value_are_noted_and_their_rows_kept() {
     );
     let table = preview_of(hostile::ods_archive(&content), 100, 1 << 20).unwrap();
     assert_eq!(table.rows, [[Value::Null]]);
-    assert_eq!(table.notes, ["1 formula has no stored value and is shown as empty."]);
+    assert_eq!(table.notes[1], "1 formula has no stored value and is shown as empty.");
+}
+
+/// Returns a workbook in which one cell is far to the right of the others.
+fn with_stray_cell() -> Vec<u8> {
+    let stray = r#"<row r="4"><c r="A4"><v>3</v></c><c r="AZ4"><v>9</v></c></row>"#;
+    let header = xlsx_row(&["'id", "'name", "'note"]);
+    let rows: String = ["<v>1</v>", "<v>2</v>"].map(|id| xlsx_row(&[id, "'x", "'y"])).concat();
+    xlsx_of(&format!("{header}{rows}{stray}"))
+}
+
+#[test]
+fn a_cell_far_away_does_not_hide_the_header() {
+    let table = preview_of(with_stray_cell(), 100, 1 << 20).unwrap();
+    let names: Vec<_> = table.columns.iter().take(4).map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["id", "name", "note", "column03"]);
+    assert_eq!((table.rows.len(), table.columns.len(), table.notes.len()), (3, 52, 0));
+}
+
+#[test]
+fn dates_can_be_names_of_numbers() {
+    let text = |text: &str| {
+        format!(r#"<table:table-cell office:value-type="string" office:string-value="{text}"/>"#)
+    };
+    let date = |date: &str| {
+        format!(r#"<table:table-cell office:value-type="date" office:date-value="{date}"/>"#)
+    };
+    let number = |number: &str| {
+        format!(r#"<table:table-cell office:value-type="float" office:value="{number}"/>"#)
+    };
+    let check = |rows: &[String], expected: &[&str]| {
+        let row = |cells: &String| format!("<table:table-row>{cells}</table:table-row>");
+        let rows: String = rows.iter().map(row).collect();
+        let content = format!(r#"<table:table table:name="a">{rows}</table:table>"#);
+        let table = preview_of(hostile::ods_archive(&content), 100, 1 << 20).unwrap();
+        let names: Vec<_> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, expected);
+        let has_note = table.notes.contains(&crate::names::NO_HEADER.to_string());
+        assert_eq!(has_note, expected[0] == "column0");
+    };
+    let header = text("Item") + &date("2024-01-01") + &date("2024-02-01");
+    let numbers = text("x") + &number("1") + &number("2");
+    check(&[header.clone(), numbers], &["Item", "2024-01-01", "2024-02-01"]);
+    let none = ["column0", "column1", "column2"];
+    check(&[header.clone(), text("y") + &date("2024-01-02") + &date("2024-02-02")], &none);
+    // A row may be a name and its values.
+    check(&[header, text("Author") + &text("Ann")], &none);
+    check(&[text("Day") + &date("2024-01-01"), text("Rows") + &number("5")], &none[..2]);
 }
