@@ -27,7 +27,7 @@ mod types;
 use header::Layout;
 use notes::Notes;
 use splitter::ParsedLine;
-use types::Candidates;
+use types::{Candidates, Reading};
 
 /// The number of rows from which column types are detected.
 const SAMPLE_ROWS: usize = 20_480;
@@ -91,6 +91,9 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
     if text.has_invalid() {
         notes.invalid();
     }
+    if n_bytes >= max_bytes && !rows.is_complete(n_bytes) {
+        notes.not_read(max_bytes);
+    }
     Ok(rows.into_table(notes, is_at_end))
 }
 
@@ -117,8 +120,7 @@ pub fn is_convincing(head: &str) -> bool {
         let mut candidates = Candidates::new();
         let values = records.iter().skip(1).filter_map(|record| record.get(column_idx));
         values.for_each(|field| candidates.observe(field));
-        candidates.has_fields()
-            && candidates.reading(sample.dialect.delimiter) != types::Reading::Text
+        candidates.has_fields() && candidates.reading(sample.dialect.delimiter) != Reading::Text
     });
     // Lines of prose may well have one comma each, with a space after it.
     let is_tabbed = sample.dialect.delimiter == Some(b'\t');
@@ -271,9 +273,7 @@ impl<'a> CsvRows<'a> {
         let has_more = self.n_rows > self.n_shown_or_skipped() || !is_at_end;
         self.drop_trailing_columns();
         let n_columns = self.n_columns();
-        let delimiter = self.layout.dialect.delimiter;
-        let readings: Vec<_> =
-            self.columns.iter().map(|candidates| candidates.reading(delimiter)).collect();
+        let readings = self.readings();
         let header = self.layout.header.as_deref().unwrap_or_default();
         let names = (0..readings.len()).map(|column_idx| header.get(column_idx).map_or("", |n| n));
         let columns: Vec<Column> = names::unique(names, n_columns)
@@ -305,6 +305,23 @@ impl<'a> CsvRows<'a> {
         }
         notes.readings(&columns, &readings);
         Table { columns, n_columns: Some(n_columns), rows, has_more, notes: notes.into_vec() }
+    }
+
+    /// Returns the reading of each column. In a file that has decimal commas, and no points that can
+    /// only be decimal points, all points separate thousands.
+    fn readings(&self) -> Vec<Reading> {
+        let delimiter = self.layout.dialect.delimiter;
+        let mut readings: Vec<Reading> =
+            self.columns.iter().map(|candidates| candidates.reading(delimiter)).collect();
+        let has_point = |(reading, candidates): (&Reading, &Candidates)| {
+            *reading == Reading::Number && !candidates.may_have_decimal_comma()
+        };
+        let has_points = readings.iter().zip(&self.columns).any(has_point);
+        if readings.contains(&Reading::DecimalComma) && !has_points {
+            let numbers = readings.iter_mut().filter(|reading| **reading == Reading::Number);
+            numbers.for_each(|reading| *reading = Reading::DecimalComma);
+        }
+        readings
     }
 
     /// Returns the number of columns, including those that are not shown. Below a header, only

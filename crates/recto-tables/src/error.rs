@@ -4,6 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::render::visible;
+
 /// The result of a preview.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -75,6 +77,22 @@ pub enum Error {
     /// The caller cancelled the preview.
     #[error("stopped")]
     Stopped,
+}
+
+impl Error {
+    /// Returns the same error, whose texts from the file are on one line with nothing invisible.
+    pub(crate) fn visible(self) -> Error {
+        match self {
+            Error::Broken { cause } => Error::Broken { cause: visible(&cause) },
+            Error::NoSuchSheet { sheet, known } => {
+                Error::NoSuchSheet { sheet, known: visible(&known) }
+            }
+            Error::NoSuchColumns { columns, known } => {
+                Error::NoSuchColumns { columns, known: visible(&known) }
+            }
+            error => error,
+        }
+    }
 }
 
 /// Lets errors pass through [`std::io::Read`] and back without losing their variant.

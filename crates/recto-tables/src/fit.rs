@@ -1,7 +1,7 @@
 //! Cuts a table to the size of an answer, names, types and notes included, and notes omitted columns.
 //! The formats count only values, to stop reading in time.
 
-use crate::budget::{MAX_CELL_CHARS, cut};
+use crate::budget::{MAX_CELL_CHARS, MAX_COLUMNS, cut};
 use crate::json::has_large_integer;
 use crate::render;
 use crate::table::{Column, Table, Type, Value};
@@ -24,7 +24,11 @@ pub fn fit(mut table: Table, max_bytes: usize) -> Table {
     table.notes.extend(large_numbers(&table));
     table.notes.truncate(MAX_NOTES);
     for note in &mut table.notes {
-        *note = cut(note, MAX_NOTE_CHARS);
+        // Names in it are from the file, and could look like further lines of the answer.
+        *note = cut(&render::visible(note), MAX_NOTE_CHARS);
+        if !note.ends_with('.') {
+            note.push('.');
+        }
     }
     let (n_notes, _) = n_fitting(table.notes.iter().map(String::len), max_bytes / 4);
     table.notes.truncate(n_notes);
@@ -51,7 +55,13 @@ fn column_note(table: &Table) -> Option<String> {
     let n_columns = table.columns.len();
     match table.n_columns {
         Some(n_all) if n_all == n_columns => None,
-        Some(n_all) => Some(format!("Only the first {n_columns} of {n_all} columns are shown.")),
+        Some(n_all) => {
+            let limit = match n_all > MAX_COLUMNS {
+                true => format!("; the first {MAX_COLUMNS} can be selected"),
+                false => String::new(),
+            };
+            Some(format!("Only the first {n_columns} of {n_all} columns are shown{limit}."))
+        }
         None => Some(format!("Only {n_columns} columns are shown; there are more.")),
     }
 }
@@ -122,6 +132,8 @@ fn text_size(text: &str) -> usize {
 /// Notes the columns of numbers in which some are texts, to keep their digits.
 fn large_numbers(table: &Table) -> Option<String> {
     let is_large = |value: &Value, kind: &Type| match (value, kind) {
+        // It was cut.
+        (Value::Text(text), _) if text.contains('…') => false,
         (Value::Text(text), Type::Integer | Type::Number) => {
             text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit())
         }

@@ -14,7 +14,7 @@ use crate::budget::{Budget, max_cell_chars};
 use crate::error::Result;
 use crate::names;
 use crate::table::{Column, Table, Type, Value};
-use crate::text::{INVALID, Text};
+use crate::text::{self, INVALID, Text};
 
 mod columns;
 
@@ -70,7 +70,11 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
         return Err(error);
     }
     let is_cut_short = values.n_bytes() >= max_bytes;
+    let is_complete = rows.is_complete(values.n_bytes());
     let mut table = rows.into_table(is_cut_short);
+    if is_cut_short && !is_complete {
+        table.notes.push(text::only_first(max_bytes));
+    }
     if let Some(key) = items {
         table.notes.push(format!("The rows are the {key} of a JSON object."));
     }

@@ -92,9 +92,9 @@ const SELECTED_FACTOR: usize = 16;
 pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> {
     let factor = if request.columns.is_empty() { 1 } else { SELECTED_FACTOR };
     let all = Request { max_bytes: request.max_bytes.saturating_mul(factor), ..*request };
-    let mut table = preview_of(source, &all)?;
+    let mut table = preview_of(source, &all).map_err(Error::visible)?;
     if !request.columns.is_empty() {
-        select::select(&mut table, request.columns)?;
+        select::select(&mut table, request.columns).map_err(Error::visible)?;
     }
     Ok(fit::fit(table, request.max_bytes))
 }

@@ -19,29 +19,99 @@ pub enum MomentKind {
 /// A set of date styles, one bit for each: the order of year, month and day, the length of the
 /// year, and the separator. Never empty for a value with a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Styles(u32);
+pub struct Styles {
+    bits: u32,
+    /// Whether a year of two digits is the last part, although it could be the first.
+    is_year_last: bool,
+}
 
 impl Styles {
     /// Every style.
-    pub const ALL: Styles = Styles(u32::MAX);
+    pub const ALL: Styles = Styles::new(u32::MAX);
     /// `2024-12-31`
-    pub const ISO: Styles = Styles(1 << Order::Year4MonthDay as u32);
+    pub const ISO: Styles = Styles::new(1 << Order::Year4MonthDay as u32);
+
+    const fn new(bits: u32) -> Styles {
+        Styles { bits, is_year_last: false }
+    }
 
     /// Returns the styles that are in both sets.
     pub fn and(self, other: Styles) -> Styles {
-        Styles(self.0 & other.0)
+        let is_year_last = self.is_year_last || other.is_year_last;
+        Styles { bits: self.bits & other.bits, is_year_last }
     }
 
-    /// Returns whether day and month could be swapped.
-    pub fn is_ambiguous(self) -> bool {
-        let has = |order: Order| (0..4).any(|idx| self.0 & (1 << (6 * idx + order as u32)) != 0);
-        has(Order::DayMonthYear4) && has(Order::MonthDayYear4)
-            || has(Order::DayMonthYear2) && has(Order::MonthDayYear2)
+    /// Returns the same styles, of which one with the year in the last part is used if there is one.
+    pub fn with_year_last(self) -> Styles {
+        Styles { is_year_last: true, ..self }
+    }
+
+    /// Says which order is used, if others are possible.
+    pub fn assumption(self) -> Option<&'static str> {
+        let has = |order: Order| self.has(order);
+        match self.order() {
+            Order::DayMonthYear4 if has(Order::MonthDayYear4) => Some("the day before the month"),
+            Order::DayMonthYear2 if has(Order::Year2MonthDay) && self.is_year_last => {
+                Some("the day first and the year last")
+            }
+            Order::DayMonthYear2 if has(Order::MonthDayYear2) => Some("the day before the month"),
+            Order::Year2MonthDay if has(Order::DayMonthYear2) => Some("the year first"),
+            _ => None,
+        }
     }
 
     /// Returns whether no style is left.
     pub fn is_empty(self) -> bool {
-        self.0 == 0
+        self.bits == 0
+    }
+
+    fn has_style(self, order: Order, separator_idx: u32) -> bool {
+        self.bits & (1 << (6 * separator_idx + order as u32)) != 0
+    }
+
+    fn has(self, order: Order) -> bool {
+        (0..4).any(|separator_idx| self.has_style(order, separator_idx))
+    }
+
+    /// Returns the order that is used.
+    fn order(self) -> Order {
+        // With a two-digit year, dashes put it first (`24-12-31`), dots and slashes put it last.
+        let is_last = |separator_idx| self.has_style(Order::DayMonthYear2, separator_idx);
+        if is_last(1) || is_last(2) || (self.is_year_last && self.has(Order::DayMonthYear2)) {
+            return Order::DayMonthYear2;
+        }
+        ORDERS.into_iter().find(|order| self.has(*order)).unwrap_or(Order::Year4MonthDay)
+    }
+}
+
+/// The first and last parts of the dates of a column in which a year of two digits may be either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct YearParts {
+    /// A bit for each number that occurs.
+    first: u128,
+    last: u128,
+}
+
+impl YearParts {
+    /// The parts before the first date.
+    pub const NONE: YearParts = YearParts { first: 0, last: 0 };
+
+    /// Takes a date into account.
+    pub fn observe(&mut self, moment: &Moment<'_>) {
+        if let Some(Date { parts: [first @ 0..100, _, last @ 0..100], .. }) = moment.date {
+            self.first |= 1 << first;
+            self.last |= 1 << last;
+        }
+    }
+
+    /// Returns whether the last part is more likely the year: years vary less than days. If it is
+    /// always 1, dates are the first days of months. 30 and 31 are more likely days than years.
+    pub fn is_year_last(self) -> bool {
+        const FIRST_DAY: u128 = 1 << 1;
+        const LAST_DAYS: u128 = 1 << 30 | 1 << 31;
+        self.last.count_ones() < self.first.count_ones()
+            && self.last != FIRST_DAY
+            && self.last & LAST_DAYS == 0
     }
 }
 
@@ -198,23 +268,14 @@ impl Date {
                 styles |= 1 << (6 * separator_idx as u32 + order as u32);
             }
         }
-        (styles != 0).then_some(Date { parts, styles: Styles(styles) })
+        (styles != 0).then_some(Date { parts, styles: Styles::new(styles) })
     }
 
     /// Returns year, month and day.
     fn in_style(self, styles: Styles) -> [u16; 3] {
         let both = self.styles.and(styles);
         let styles = if both.is_empty() { self.styles } else { both };
-        let has = |order: Order, separator_idx: u32| {
-            styles.0 & (1 << (6 * separator_idx + order as u32)) != 0
-        };
-        // With a two-digit year, dashes put it first (`24-12-31`), dots and slashes put it last.
-        if has(Order::DayMonthYear2, 1) || has(Order::DayMonthYear2, 2) {
-            return Order::DayMonthYear2.arrange(self.parts);
-        }
-        let fits = |order: &&Order| (0..4).any(|separator_idx| has(**order, separator_idx));
-        let order = ORDERS.iter().find(fits).unwrap_or(&Order::Year4MonthDay);
-        order.arrange(self.parts)
+        styles.order().arrange(self.parts)
     }
 }
 

@@ -7,6 +7,9 @@ use crate::budget::cut;
 /// The most characters of a name.
 pub const MAX_NAME_CHARS: usize = 200;
 
+/// The note on a table whose columns have no names.
+pub const NO_HEADER: &str = "There is no header; column names are generated.";
+
 /// Makes names unique, as DuckDB does: `a`, `a_1`, `a_2`. A column without a name is `column3`,
 /// counted from 0, with as many digits as the last of `n_columns` needs. Those may be more than are
 /// named here.

@@ -20,7 +20,9 @@ pub fn markdown(table: &Table) -> String {
     for column in &table.columns {
         text.push_str("| ");
         push_escaped(&mut text, &column.name);
-        text.push_str(&format!(" ({}) ", column.kind));
+        text.push_str(" (");
+        push_escaped(&mut text, &column.kind.to_string());
+        text.push_str(") ");
     }
     text.push_str("|\n");
     for column in &table.columns {
@@ -57,6 +59,16 @@ fn push_value(text: &mut String, value: &Value) {
     }
 }
 
+/// Returns a text from a file on one line, with nothing invisible.
+pub fn visible(value: &str) -> String {
+    let mut text = String::new();
+    let mut chars = value.chars().peekable();
+    while let Some(c) = chars.next() {
+        push_visible(&mut text, c, chars.peek().copied());
+    }
+    text
+}
+
 /// Appends a text so that it stays in its cell and contains nothing invisible.
 fn push_escaped(text: &mut String, value: &str) {
     let mut chars = value.chars().peekable();
@@ -65,22 +77,28 @@ fn push_escaped(text: &mut String, value: &str) {
             '|' => text.push_str("\\|"),
             // A backslash before a bar would cancel the bar's escape.
             '\\' if chars.peek().is_none_or(|next| *next == '|') => text.push_str("\\\\"),
-            '\r' if chars.peek() == Some(&'\n') => {}
-            '\n' | '\r' => text.push(LINE_ENDING),
-            '\t' => text.push('⇥'),
-            // Uses the Unicode block of control pictures.
-            '\0'..='\x1f' => text.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('�')),
-            '\x7f' => text.push('␡'),
-            '\u{2028}' | '\u{2029}' | '\u{85}' => text.push(LINE_ENDING),
-            c if c.is_control() || is_hidden(c) => text.push_str(&c.escape_unicode().to_string()),
-            c => text.push(c),
+            c => push_visible(text, c, chars.peek().copied()),
         }
+    }
+}
+
+fn push_visible(text: &mut String, c: char, next: Option<char>) {
+    match c {
+        '\r' if next == Some('\n') => {}
+        '\n' | '\r' => text.push(LINE_ENDING),
+        '\t' => text.push('⇥'),
+        // Uses the Unicode block of control pictures.
+        '\0'..='\x1f' => text.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('�')),
+        '\x7f' => text.push('␡'),
+        '\u{2028}' | '\u{2029}' | '\u{85}' => text.push(LINE_ENDING),
+        c if c.is_control() || is_hidden(c) => text.push_str(&c.escape_unicode().to_string()),
+        c => text.push(c),
     }
 }
 
 /// Returns whether a character reorders or hides text around it.
 fn is_hidden(c: char) -> bool {
-    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]

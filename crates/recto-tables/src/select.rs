@@ -20,7 +20,11 @@ pub fn select(table: &mut Table, names: &[String]) -> Result<()> {
     if indexes.len() < names.len() {
         let missing = names.iter().zip(&found).filter(|(_, idx)| idx.is_none());
         let columns = list(missing.map(|(name, _)| name.as_str()));
-        let known = list(table.columns.iter().map(|column| column.name.as_str()));
+        let mut known = list(table.columns.iter().map(|column| column.name.as_str()));
+        let n_known = table.columns.len();
+        if let Some(n_all) = table.n_columns.filter(|n_all| *n_all > n_known) {
+            known.push_str(&format!("; of {n_all} only the first {n_known} can be selected"));
+        }
         return Err(Error::NoSuchColumns { columns, known });
     }
     table.columns = indexes.iter().map(|idx| table.columns[*idx].clone()).collect();

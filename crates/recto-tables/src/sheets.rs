@@ -1,7 +1,7 @@
 //! The first rows of a workbook: Excel's formats and OpenDocument.
 //!
 //! The first visible sheet that is not empty is shown unless another is asked for; all are named. Formulas are shown as
-//! the values stored in the file.
+//! the values stored in the file; without one, as empty.
 
 pub(crate) mod archive;
 mod cell;
@@ -53,6 +53,7 @@ pub fn preview(source: Arc<dyn Source>, request: &Request<'_>) -> Result<Table> 
     })?;
     let note = note(&workbook);
     let grid = workbook.shown.map_or_else(|| Grid::new(request), |(_, grid)| grid);
+    grid.check_memory()?;
     let mut table = grid.into_table(request);
     table.notes.extend(note);
     Ok(table)
@@ -96,8 +97,31 @@ fn read_xlsx(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<W
     let sheets = workbook.sheets_metadata().to_vec();
     Workbook::read(&sheets, request, |name| {
         let mut cells = workbook.worksheet_cells_reader(name).map_err(explain)?;
-        read_cells(request, || cells.next_cell().map_err(explain))
+        let read = read_cells(request, || {
+            let cell = cells.next_cell_with_formula_metadata().map_err(explain)?;
+            Ok(cell.map(|cell| (cell.pos, with_formula(&cell.value, cell.formula.is_some()))))
+        });
+        let Err(Error::Broken { .. }) = read else { return read };
+        drop(cells);
+        // Values can be read although a formula is damaged.
+        let mut cells = workbook.worksheet_cells_reader(name).map_err(explain)?;
+        read_cells(request, || cells.next_cell().map(positioned).map_err(explain))
     })
+}
+
+/// Converts a cell that may have a formula. A program that computes nothing stores no value for it.
+fn with_formula(value: &DataRef<'_>, has_formula: bool) -> Option<SheetCell> {
+    match value {
+        DataRef::Empty if has_formula => Some(SheetCell::NotComputed),
+        value => SheetCell::from_excel(value),
+    }
+}
+
+/// A position, and the cell there unless it is empty.
+type Positioned = ((u32, u32), Option<SheetCell>);
+
+fn positioned(cell: Option<calamine::Cell<DataRef<'_>>>) -> Option<Positioned> {
+    cell.map(|cell| (cell.get_position(), SheetCell::from_excel(cell.get_value())))
 }
 
 fn read_xlsb(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Workbook> {
@@ -106,18 +130,18 @@ fn read_xlsb(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<W
     let sheets = workbook.sheets_metadata().to_vec();
     Workbook::read(&sheets, request, |name| {
         let mut cells = workbook.worksheet_cells_reader(name).map_err(explain)?;
-        read_cells(request, || cells.next_cell().map_err(explain))
+        read_cells(request, || cells.next_cell().map(positioned).map_err(explain))
     })
 }
 
 /// Reads cells of a sheet until the grid is full.
-fn read_cells<'a>(
+fn read_cells(
     request: &Request<'_>,
-    mut next_cell: impl FnMut() -> Result<Option<calamine::Cell<DataRef<'a>>>>,
+    mut next_cell: impl FnMut() -> Result<Option<Positioned>>,
 ) -> Result<Grid> {
     let mut grid = Grid::new(request);
-    while let Some(cell) = next_cell()? {
-        if !push(&mut grid, cell.get_position(), cell.get_value()) {
+    while let Some(((row, column), cell)) = next_cell()? {
+        if !cell.is_none_or(|cell| grid.push(row, column, cell)) {
             break;
         }
     }
@@ -142,8 +166,9 @@ fn read_xls(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Wo
     for (row, column, data) in range.used_cells() {
         let row = first_row + row as u32;
         let row = prepared.rows.get(row as usize).map_or(row, |row| u32::from(*row));
-        let at = (row, first_column + column as u32);
-        if !push(&mut grid, at, &borrowed(data)) {
+        let column = first_column + column as u32;
+        let cell = SheetCell::from_excel(&borrowed(data));
+        if !cell.is_none_or(|cell| grid.push(row, column, cell)) {
             break;
         }
     }
@@ -151,10 +176,6 @@ fn read_xls(bytes: Bytes, failure: &Failure, request: &Request<'_>) -> Result<Wo
         grid.set_has_more();
     }
     Ok(Workbook::new(&sheets, Some((index, grid))))
-}
-
-fn push(grid: &mut Grid, (row, column): (u32, u32), data: &DataRef<'_>) -> bool {
-    SheetCell::from_excel(data).is_none_or(|cell| grid.push(row, column, cell))
 }
 
 fn borrowed(data: &Data) -> DataRef<'_> {

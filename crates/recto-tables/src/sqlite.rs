@@ -8,6 +8,7 @@ mod create;
 mod pages;
 mod record;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::Request;
@@ -191,6 +192,14 @@ fn rows(database: &mut DatabaseFile, entry: &StoredTable, request: &Request<'_>)
     let encoding = database.encoding;
     let mut budget = Budget::new(request.limit, request.max_bytes);
     let (mut rows, mut has_more, mut is_cut) = (Vec::new(), false, false);
+    // The columns that have a default in some row that is not evaluated.
+    let mut unknown = BTreeSet::new();
+    let default = |column: &&Defined| match &column.default {
+        Some(Value::Text(text)) => Value::Text(cut(text, max_chars)),
+        Some(value) => value.clone(),
+        None => Value::Text("…".into()),
+    };
+    let defaults: Vec<Value> = columns[..n_columns].iter().map(default).collect();
     let mut walk = database.walk(entry.root)?;
     let mut n_skipped = request.offset;
     while let Some(row) = walk.next(n_skipped)? {
@@ -201,8 +210,8 @@ fn rows(database: &mut DatabaseFile, entry: &StoredTable, request: &Request<'_>)
         }
         let found = values(&row.payload, stored.len()).ok_or_else(|| broken("a row is damaged"))?;
         is_cut |= found.contains(&Stored::NotRead);
-        let mut cells: Vec<Value> =
-            columns[..n_columns].iter().map(|column| column.default.clone()).collect();
+        let mut cells = defaults.clone();
+        let n_found = found.len();
         for (value, index) in found.into_iter().zip(&stored) {
             let Some(position) = position[*index] else { continue };
             let column = columns[position];
@@ -211,6 +220,8 @@ fn rows(database: &mut DatabaseFile, entry: &StoredTable, request: &Request<'_>)
         if let Some(position) = columns[..n_columns].iter().position(|column| column.is_rowid) {
             cells[position] = Value::Integer(row.rowid);
         }
+        let defaulted = stored.iter().skip(n_found).copied();
+        unknown.extend(defaulted.filter(|index| definition.columns[*index].default.is_none()));
         let n_bytes = cells.iter().map(n_bytes).sum();
         if !budget.admits(n_bytes, n_columns) {
             has_more = true;
@@ -225,6 +236,11 @@ fn rows(database: &mut DatabaseFile, entry: &StoredTable, request: &Request<'_>)
     let computed = select::list(computed.map(|column| column.name.as_str()));
     if !computed.is_empty() {
         notes.push(format!("Computed columns are not shown: {computed}."));
+    }
+    if !unknown.is_empty() {
+        let names = unknown.iter().map(|index| definition.columns[*index].name.as_str());
+        let unknown = select::list(names);
+        notes.push(format!("Defaults that are expressions are shown as … in: {unknown}."));
     }
     if is_cut {
         notes.push("Of a row, only values in its first MiB are shown.".into());

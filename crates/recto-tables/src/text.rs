@@ -29,6 +29,11 @@ const ELEMENT_BYTES: usize = 96;
 /// The note on text with invalid bytes.
 pub const INVALID: &str = "Some bytes are not valid in this encoding; they are shown as \u{fffd}.";
 
+/// Returns the note on text of which only so many bytes were read.
+pub fn only_first(n_bytes: usize) -> String {
+    format!("Only the first {} MiB of the text were read.", n_bytes >> 20)
+}
+
 /// The decoded text that was read and not used yet.
 pub struct Text<'a> {
     input: &'a mut dyn Read,

@@ -1,12 +1,16 @@
 //! Notes on how a delimited text was read.
 
+use std::collections::BTreeMap;
+
 use recto_text::Encoding;
 
 use super::expected_delimiter;
 use super::header::Layout;
 use super::types::Reading;
-use crate::table::{Column, Type};
-use crate::text::INVALID;
+use crate::moments::MomentKind;
+use crate::names::NO_HEADER;
+use crate::table::Column;
+use crate::text::{self, INVALID};
 
 /// Notes, the most important ones first.
 pub struct Notes {
@@ -32,7 +36,7 @@ impl Notes {
             n_lines => notes.push(format!("{n_lines} lines above the table were skipped.")),
         }
         if layout.header.is_none() && layout.n_columns > 0 {
-            notes.push("There is no header; column names are generated.".into());
+            notes.push(NO_HEADER.into());
         }
         Notes { notes }
     }
@@ -40,6 +44,11 @@ impl Notes {
     /// Notes that some bytes are not text in the encoding.
     pub fn invalid(&mut self) {
         self.notes.push(INVALID.into());
+    }
+
+    /// Notes that nothing was read beyond so many bytes.
+    pub fn not_read(&mut self, n_bytes: usize) {
+        self.notes.push(text::only_first(n_bytes));
     }
 
     /// Notes that lines among the rows were skipped as comments.
@@ -80,16 +89,16 @@ impl Notes {
             self.notes
                 .push(format!("Commas were read as decimal commas in: {}.", with_comma.join(", ")));
         }
+        let mut assumed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (column, reading) in columns.iter().zip(readings) {
-            if let Reading::Moment(_, styles) = reading
-                && styles.is_ambiguous()
-                && column.kind != Type::Time
+            if let Reading::Moment(MomentKind::Date | MomentKind::Timestamp, styles) = reading
+                && let Some(order) = styles.assumption()
             {
-                self.notes.push(format!(
-                    "Dates were read with the day before the month in: {}.",
-                    column.name
-                ));
+                assumed.entry(order).or_default().push(&column.name);
             }
+        }
+        for (order, names) in assumed {
+            self.notes.push(format!("Dates were read with {order} in: {}.", names.join(", ")));
         }
     }
 

@@ -117,6 +117,20 @@ fn shows_so_many_columns_and_no_more() {
 }
 
 #[test]
+fn says_which_columns_can_be_selected() {
+    let header: Vec<String> = (0..5_000).map(|column| format!("c{column}")).collect();
+    let text = format!("{}\n{}\n", header.join(","), vec!["1"; 5_000].join(","));
+    let ask = |column: &str| {
+        let columns = [column.to_string()];
+        let request = Request { columns: &columns, ..Request::new("a.csv", 10, 1 << 20) };
+        crate::preview(std::sync::Arc::new(text.clone().into_bytes()), &request)
+    };
+    assert_eq!(ask("c4095").unwrap().rows, [[Value::Integer(1)]]);
+    let Err(Error::NoSuchColumns { known, .. }) = ask("c4500") else { panic!() };
+    assert!(known.ends_with("; of 5000 only the first 4096 can be selected"), "{known}");
+}
+
+#[test]
 fn numbers_columns_by_the_total_count() {
     let check = |text: &str, name: &str, n_columns: usize| {
         let table = read(text, 10, 1 << 20);
@@ -243,4 +257,58 @@ fn pages_join() {
         }
         assert_eq!(n_rows, 500);
     }
+}
+
+#[test]
+fn names_the_limit_where_reading_ended() {
+    let line = format!("#{}\n", "x".repeat(1 << 20));
+    let text = format!("a,b\n1,2\n#\n3,4\n{}", line.repeat(65));
+    let table = read(&text, 10, 1_000);
+    assert!(table.has_more);
+    let limit = "Only the first 64 MiB of the text were read.";
+    assert!(table.notes.iter().any(|note| note == limit), "{:?}", table.notes);
+}
+
+#[test]
+fn points_separate_thousands_beside_decimal_commas() {
+    let table = read("a;n;price\nA;999;2,50\nB;1.234;1.000,00\nC;12.500;1,00\n", 10, 1_000);
+    let column = |at: usize| table.rows.iter().map(|row| row[at].clone()).collect::<Vec<_>>();
+    assert_eq!(column(1), [999.0, 1234.0, 12500.0].map(Value::Number));
+    assert_eq!(column(2), [2.5, 1000.0, 1.0].map(Value::Number));
+    assert_eq!(table.notes[1], "Commas were read as decimal commas in: n, price.");
+    // Without a decimal comma, or with another decimal point, the point is a decimal point.
+    for text in ["a;n\nx;1.234\ny;12.500\n", "a;n;b;c\nx;1.234;1,5;2.5\ny;12.500;2,5;3.5\n"] {
+        assert_eq!(read(text, 10, 1_000).rows[0][1], Value::Number(1.234), "{text}");
+    }
+}
+
+#[test]
+fn a_year_of_two_digits_is_the_part_that_varies_less() {
+    let check = |days: &str, expected: &[&str], note: &str| {
+        let rows: String = days.split(' ').map(|day| format!("{day},x\n")).collect();
+        let table = read(&format!("day,a\n{rows}"), 10, 1_000);
+        let found: Vec<_> = table.rows.iter().map(|row| row[0].clone()).collect();
+        let expected: Vec<_> = expected.iter().map(|day| Value::Text(day.to_string())).collect();
+        assert_eq!(found, expected, "{days}");
+        assert_eq!(table.notes.join(" "), note, "{days}");
+    };
+    let last = "Dates were read with the day first and the year last in: day.";
+    check("25-12-23 03-01-24 14-02-24", &["2023-12-25", "2024-01-03", "2024-02-14"], last);
+    check("01-02-24 03-01-24 04-02-24", &["2024-02-01", "2024-01-03", "2024-02-04"], last);
+    let first = "Dates were read with the year first in: day.";
+    check("24-02-01 24-01-03 24-02-04", &["2024-02-01", "2024-01-03", "2024-02-04"], first);
+    check("24-02-01 24-03-01 25-01-01", &["2024-02-01", "2024-03-01", "2025-01-01"], first);
+    check("22-12-31 23-09-30 24-12-31", &["2022-12-31", "2023-09-30", "2024-12-31"], first);
+    check("24-12-31", &["2024-12-31"], first);
+    check("99-12-31 24-01-01", &["1999-12-31", "2024-01-01"], "");
+    check("25.12.23 03.01.24", &["2023-12-25", "2024-01-03"], "");
+}
+
+#[test]
+fn one_note_names_all_ambiguous_columns() {
+    let table = read("a,b,c\n01/02/2024,1/2/24,24-01-02\n", 10, 1_000);
+    expect_test::expect![[r#"
+        Dates were read with the day before the month in: a, b.
+        Dates were read with the year first in: c."#]]
+    .assert_eq(&table.notes.join("\n"));
 }

@@ -2,7 +2,7 @@
 //!
 //! All fields of a column must have its type. Text fits every field, so it is the fallback.
 
-use crate::moments::{Moment, MomentKind, Styles};
+use crate::moments::{Moment, MomentKind, Styles, YearParts};
 use crate::table::{Type, Value};
 
 /// The types that a column can still have after the fields seen so far.
@@ -10,6 +10,7 @@ use crate::table::{Type, Value};
 pub struct Candidates {
     readings: Readings,
     styles: Styles,
+    year_parts: YearParts,
     has_fields: bool,
     has_decimal_comma: bool,
     n_days: u32,
@@ -74,6 +75,7 @@ impl Candidates {
         Candidates {
             readings: Readings::ALL,
             styles: Styles::ALL,
+            year_parts: YearParts::NONE,
             has_fields: false,
             has_decimal_comma: false,
             n_days: 0,
@@ -120,6 +122,7 @@ impl Candidates {
             }
             let Some(moment) = Moment::parse(field) else { return Readings::NONE };
             self.styles = self.styles.and(moment.styles());
+            self.year_parts.observe(&moment);
             if self.styles.is_empty() {
                 return Readings::NONE;
             }
@@ -156,6 +159,10 @@ impl Candidates {
             Some(_) => self.has_decimal_comma,
         };
         let readings = self.readings;
+        let styles = match self.year_parts.is_year_last() {
+            true => self.styles.with_year_last(),
+            false => self.styles,
+        };
         if !self.has_fields {
             Reading::Text
         } else if readings.has(Readings::INTEGER) {
@@ -167,14 +174,19 @@ impl Candidates {
         } else if readings.has(Readings::BOOLEAN) {
             Reading::Boolean
         } else if readings.has(Readings::DATE) {
-            Reading::Moment(MomentKind::Date, self.styles)
+            Reading::Moment(MomentKind::Date, styles)
         } else if readings.has(Readings::TIME) {
-            Reading::Moment(MomentKind::Time, self.styles)
+            Reading::Moment(MomentKind::Time, styles)
         } else if readings.has(Readings::TIMESTAMP) && self.n_timestamps > self.n_days {
-            Reading::Moment(MomentKind::Timestamp, self.styles)
+            Reading::Moment(MomentKind::Timestamp, styles)
         } else {
             Reading::Text
         }
+    }
+
+    /// Returns whether all points could separate thousands, so that no field contradicts decimal commas.
+    pub fn may_have_decimal_comma(&self) -> bool {
+        self.has_fields && self.readings.has(Readings::DECIMAL_COMMA)
     }
 
     /// Returns whether every field is a date in one style, with or without a time.
@@ -213,7 +225,11 @@ impl Reading {
             _ if trimmed.is_empty() => Some(Value::Null),
             Reading::Integer => integer(trimmed),
             // A large integer among other numbers keeps its digits.
-            Reading::Number if is_integer(trimmed) && is_inexact(trimmed) => integer(trimmed),
+            Reading::Number | Reading::DecimalComma
+                if is_integer(trimmed) && is_inexact(trimmed) =>
+            {
+                integer(trimmed)
+            }
             Reading::Number => number(trimmed),
             Reading::DecimalComma => {
                 decimal_point(trimmed).and_then(|decimal| number(&decimal.with_point))

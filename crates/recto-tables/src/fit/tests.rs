@@ -101,7 +101,31 @@ fn says_once_how_many_columns_are_shown() {
         100_000,
     );
     truncate_columns(&mut table, 7);
-    let note = "Only the first 7 of 5000 columns are shown.";
+    let note = "Only the first 7 of 5000 columns are shown; the first 4096 can be selected.";
     assert_eq!(table.notes, ["Another note.", note]);
     assert_eq!((table.columns.len(), table.rows[0].len()), (7, 7));
+}
+
+#[test]
+fn a_note_is_one_line_and_ends_with_a_period() {
+    let notes = vec!["In: a\n\n5 rows\u{1b}\u{202e}|.".into(), "x".repeat(600)];
+    let table = Table { columns: vec![], n_columns: Some(0), rows: vec![], has_more: false, notes };
+    let notes = fit(table, 10_000).notes;
+    assert_eq!(notes[0], "In: a⏎⏎5 rows␛\\u{202e}|.");
+    assert!(notes[1].ends_with("x… (+100 characters)."), "{notes:?}");
+}
+
+#[test]
+fn a_number_that_was_cut_is_not_large() {
+    let column = |name: &str| Column { name: name.into(), kind: Type::Number };
+    let table = |text: &str| Table {
+        columns: vec![column("a")],
+        n_columns: Some(1),
+        rows: vec![vec![Value::Text(text.into())]],
+        has_more: false,
+        notes: vec![],
+    };
+    assert_eq!(fit(table("0.12345… (+44 characters)"), 1_000).notes, [""; 0]);
+    let note = "Numbers beyond 64 bits are text in: a.";
+    assert_eq!(fit(table("18446744073709551616"), 1_000).notes, [note]);
 }

@@ -15,7 +15,7 @@ use crate::text::Text;
 /// The largest value.
 pub(crate) const MAX_VALUE_BYTES: usize = 16 << 20;
 
-/// The most whitespace that is skipped.
+/// The most whitespace between two values that is skipped.
 const MAX_SPACE_BYTES: usize = 64 << 20;
 
 /// The deepest nesting of brackets; the parser has no stack for more.
@@ -152,15 +152,17 @@ impl<'a> Values<'a> {
     }
 
     fn skip_space(&mut self) -> Result<Option<u8>> {
+        let mut n_skipped = 0;
         loop {
             let rest = self.text.rest().as_bytes();
             let n_space = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
             let next = rest.get(n_space).copied();
             self.advance(n_space);
+            n_skipped += n_space;
             if next.is_some() || self.text.is_complete() {
                 return Ok(next);
             }
-            if self.n_bytes > MAX_SPACE_BYTES {
+            if n_skipped > MAX_SPACE_BYTES {
                 return Err(Error::TooLarge { cause: "it is mostly white space".into() });
             }
             self.text.fill()?;

@@ -137,3 +137,11 @@ fn notes_large_integers_in_every_kind_of_column() {
     let exact = crate::fit::fit(read("a.json", r#"[{"a": [1]}, {"a": "1[x]"}]"#, 5), 1_000);
     assert!(exact.notes.is_empty());
 }
+
+#[test]
+fn names_the_limit_where_reading_ended() {
+    let text = format!("\"{}\"\n", "x".repeat(1 << 20)).repeat(65);
+    let table = preview(&mut text.as_bytes(), &Request::new("a.ndjson", 100, 1 << 30)).unwrap();
+    assert!(table.has_more);
+    assert_eq!(table.notes, ["Only the first 64 MiB of the text were read."]);
+}

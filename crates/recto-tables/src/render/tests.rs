@@ -1,7 +1,7 @@
 //! Tests of `render`.
 
 use super::markdown;
-use crate::table::{Column, Table, Type, Value};
+use crate::table::{Alignment, Column, Table, Type, Value};
 
 fn check(kind: Type, value: Value, expected: &str) {
     let columns = vec![Column { name: "a".into(), kind }];
@@ -64,4 +64,12 @@ fn is_empty_without_columns() {
     let table =
         Table { columns: vec![], n_columns: None, rows: vec![], has_more: false, notes: vec![] };
     assert_eq!(markdown(&table), "");
+}
+
+#[test]
+fn keeps_a_type_in_its_cell() {
+    let kind = Type::Exact("a|\n\u{1b}b".into(), Alignment::Left);
+    let columns = vec![Column { name: "n".into(), kind }];
+    let table = Table { columns, n_columns: None, rows: vec![], has_more: false, notes: vec![] };
+    assert_eq!(markdown(&table), "| n (a\\|⏎␛b) |\n| --- |\n");
 }

@@ -25,6 +25,8 @@ pub enum SheetCell {
     Date(String),
     Time(String),
     Timestamp(String),
+    /// A formula whose value the file does not contain.
+    NotComputed,
 }
 
 impl SheetCell {
@@ -96,6 +98,7 @@ impl SheetCell {
             | SheetCell::Timestamp(text) => text.len(),
             SheetCell::Number(_) => 8,
             SheetCell::Boolean(_) => 4,
+            SheetCell::NotComputed => 0,
         }
     }
 
@@ -108,6 +111,7 @@ impl SheetCell {
             }
             SheetCell::Number(number) => Value::Number(number),
             SheetCell::Boolean(value) => Value::Boolean(value),
+            SheetCell::NotComputed => Value::Null,
             SheetCell::Date(date) if *kind == Type::Timestamp => Value::Text(date + "T00:00:00"),
             SheetCell::Text(text)
             | SheetCell::Date(text)
@@ -119,14 +123,15 @@ impl SheetCell {
 
 /// Returns the type that fits all cells of a column.
 pub fn kind_of<'a>(cells: impl Iterator<Item = &'a SheetCell>) -> Type {
-    let mut kinds = cells.map(|cell| match cell {
-        SheetCell::Text(_) => Type::Text,
-        SheetCell::Number(number) if is_integral(*number) => Type::Integer,
-        SheetCell::Number(_) => Type::Number,
-        SheetCell::Boolean(_) => Type::Boolean,
-        SheetCell::Date(_) => Type::Date,
-        SheetCell::Time(_) => Type::Time,
-        SheetCell::Timestamp(_) => Type::Timestamp,
+    let mut kinds = cells.filter_map(|cell| match cell {
+        SheetCell::Text(_) => Some(Type::Text),
+        SheetCell::Number(number) if is_integral(*number) => Some(Type::Integer),
+        SheetCell::Number(_) => Some(Type::Number),
+        SheetCell::Boolean(_) => Some(Type::Boolean),
+        SheetCell::Date(_) => Some(Type::Date),
+        SheetCell::Time(_) => Some(Type::Time),
+        SheetCell::Timestamp(_) => Some(Type::Timestamp),
+        SheetCell::NotComputed => None,
     });
     let Some(first) = kinds.next() else { return Type::Text };
     kinds.fold(first, |so_far, kind| match (so_far, kind) {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::cell::{self, SheetCell};
 use crate::Request;
-use crate::budget::{Budget, MAX_COLUMNS, cut, max_cell_chars};
-use crate::names;
+use crate::budget::{Budget, MAX_COLUMNS, MAX_MEMORY, cut, max_cell_chars};
+use crate::error::{Error, Result};
+use crate::names::{self, NO_HEADER};
 use crate::table::{Column, Table, Value};
 
 /// The number of rows above a header that may contain titles and notes.
@@ -28,9 +29,13 @@ pub struct Grid {
     /// Each has at least one cell.
     rows: BTreeMap<u32, BTreeMap<u32, SheetCell>>,
     max_rows: usize,
+    /// The first rows that are certainly above those that are shown.
+    n_above: usize,
     /// The rows below those that may contain the header, and above those that are shown.
     skipped: Skipped,
+    /// The bytes of rows that may be shown, of the last row, and the most.
     n_bytes: usize,
+    n_row_bytes: usize,
     max_bytes: usize,
     max_cell: usize,
     has_more: bool,
@@ -54,12 +59,14 @@ impl Grid {
         Grid {
             rows: BTreeMap::new(),
             max_rows: request.limit.saturating_add(MAX_HEAD + request.offset.min(MAX_HEAD)),
+            n_above: request.offset.min(MAX_HEAD),
             skipped: Skipped {
                 n_rows: 0,
                 max_rows: request.offset.saturating_sub(MAX_HEAD),
                 last: None,
             },
             n_bytes: 0,
+            n_row_bytes: 0,
             max_bytes: request.max_bytes,
             max_cell: max_cell_chars(1, request.max_bytes),
             has_more: false,
@@ -87,8 +94,7 @@ impl Grid {
     /// Adds a cell and returns whether the grid takes more. Cells come row by row.
     pub fn push(&mut self, row: u32, column: u32, cell: SheetCell) -> bool {
         let is_new = !self.rows.contains_key(&row);
-        // Beyond the bytes of an answer, there must be enough rows to find the header.
-        let is_full = self.n_bytes > self.max_bytes && self.rows.len() > MAX_HEAD;
+        let is_full = self.n_bytes > self.max_bytes && self.has_enough_rows();
         if is_new && self.rows.len() >= MAX_HEAD && self.skip(row) {
             return true;
         }
@@ -100,18 +106,40 @@ impl Grid {
             self.has_more = true;
             return false;
         }
+        if is_new {
+            self.n_row_bytes = 0;
+        }
+        if is_new && self.rows.len() == self.n_above {
+            self.n_bytes = 0;
+        }
         self.last_column = self.last_column.max(column);
         // Columns behind so many cells are counted, but not shown.
         if self.rows.get(&row).is_some_and(|row| row.len() >= MAX_COLUMNS) {
             return true;
         }
         // A row that alone exceeds the answer has many columns, which will be cut further.
-        let is_wide = self.n_bytes > self.max_bytes.saturating_mul(2);
+        let is_wide = self.n_row_bytes > self.max_bytes.saturating_mul(2);
         let cell = cell.cut(if is_wide { MIN_CELL_CHARS } else { self.max_cell });
         self.n_bytes = self.n_bytes.saturating_add(cell.size() + 8);
+        self.n_row_bytes = self.n_row_bytes.saturating_add(cell.size() + 8);
         self.n_memory += (cell.size() + CELL_BYTES) as u64;
         self.rows.entry(row).or_default().insert(column, cell);
         true
+    }
+
+    /// Returns whether there are rows to show after those that may contain the header and those above.
+    fn has_enough_rows(&self) -> bool {
+        self.rows.len() > MAX_HEAD + self.n_above
+    }
+
+    /// Fails if more memory would give rows to show.
+    pub fn check_memory(&self) -> Result<()> {
+        let is_short = self.n_memory > self.max_memory && !self.has_enough_rows();
+        if is_short && self.max_memory < MAX_MEMORY {
+            let n_bytes = (2 * self.n_memory).min(MAX_MEMORY);
+            return Err(Error::OutOfMemory { n_bytes });
+        }
+        Ok(())
     }
 
     /// Counts a row if it is one of those to skip.
@@ -122,10 +150,6 @@ impl Grid {
         }
         if skipped.n_rows >= skipped.max_rows {
             return false;
-        }
-        if skipped.n_rows == 0 {
-            // What was kept so far does not count as part of the answer.
-            self.n_bytes = 0;
         }
         skipped.n_rows += 1;
         skipped.last = Some(row);
@@ -153,7 +177,10 @@ impl Grid {
                 notes.extend(text_above(&rest));
                 rows.remove(0).1
             }
-            None => BTreeMap::new(),
+            None => {
+                notes.extend((n_columns > 0).then(|| NO_HEADER.into()));
+                BTreeMap::new()
+            }
         };
         let columns = (first..).take(n_columns);
         let names = columns.clone().map(|it| names.get(&it).map(name).unwrap_or_default());
@@ -166,7 +193,7 @@ impl Grid {
         let n_blank = n_blank_between(&rows);
         if n_blank > 0 {
             let (plural, verb) = if n_blank == 1 { ("", "is") } else { ("s", "are") };
-            notes.push(format!("{n_blank} empty row{plural} {verb} left out"));
+            notes.push(format!("{n_blank} empty row{plural} {verb} left out."));
         }
 
         let kind = |column: u32| cell::kind_of(rows.iter().filter_map(|(_, row)| row.get(&column)));
@@ -175,16 +202,24 @@ impl Grid {
         let mut budget = Budget::new(request.limit, request.max_bytes);
         let n_rows = rows.len();
         let mut values = Vec::new();
+        let mut n_not_computed = 0;
         for (_, mut row) in rows {
             let n_bytes = row.values().map(SheetCell::size).sum();
             if !budget.admits(n_bytes, n_columns) {
                 break;
             }
+            let is_not_computed = |cell: &&SheetCell| **cell == SheetCell::NotComputed;
+            n_not_computed += row.values().filter(is_not_computed).count();
             let value = |(at, column): &(u32, Column)| match row.remove(at) {
                 Some(cell) => cell.into_value(&column.kind),
                 None => Value::Null,
             };
             values.push(columns.iter().map(value).collect());
+        }
+        match n_not_computed {
+            0 => {}
+            1 => notes.push("1 formula has no stored value and is shown as empty.".into()),
+            n => notes.push(format!("{n} formulas have no stored value and are shown as empty.")),
         }
         Table {
             columns: columns.into_iter().map(|(_, column)| column).collect(),
@@ -201,22 +236,51 @@ type Row = (u32, BTreeMap<u32, SheetCell>);
 /// Finds the header: the first row that is as wide as the table and contains only names.
 fn find_header(rows: &[Row], n_columns: usize) -> Option<usize> {
     // A title above the table does not make it wider.
-    let wide = |row: &Row| row.1.len() * 2 > n_columns;
-    let header_idx = rows.iter().take(MAX_ABOVE).position(wide)?;
+    let find_wide = |n_columns: usize| {
+        rows.iter().take(MAX_ABOVE).position(|(_, row)| row.len() * 2 > n_columns)
+    };
+    // A cell far from the others makes it wider than any row.
+    let usual_width = Some(usual_width(rows)).filter(|width| *width > 1);
+    let header_idx = find_wide(n_columns).or_else(|| find_wide(usual_width?))?;
     let (header, rest) = (&rows[header_idx].1, &rows[header_idx + 1..]);
-    let mut has_text = false;
+    let below = |column: &u32| {
+        let column = *column;
+        rest.iter().take(MAX_HEAD).filter_map(move |(_, row)| row.get(&column))
+    };
+    let (mut has_text, mut n_moments) = (false, 0);
     for (column, cell) in header {
         match cell {
             SheetCell::Text(_) => has_text = true,
+            SheetCell::NotComputed => {}
             // `2019`, `2020` can be names if the values below are different.
             cell if is_year(cell) => {
-                let below = rest.iter().find_map(|(_, row)| row.get(column));
-                below.filter(|below| !is_year(below))?;
+                below(column).next().filter(|below| !is_year(below))?;
+            }
+            // Several dates can be names of numbers. One may be a value that has a name beside it.
+            cell if is_moment(cell) => {
+                n_moments += 1;
+                below(column).next().filter(|below| matches!(below, SheetCell::Number(_)))?;
+                below(column).all(|below| !is_moment(below)).then_some(())?;
             }
             _ => return None,
         }
     }
-    has_text.then_some(header_idx)
+    (has_text && n_moments != 1).then_some(header_idx)
+}
+
+/// Returns the median width of the first rows, from the first to the last cell of each.
+fn usual_width(rows: &[Row]) -> usize {
+    let width = |(_, row): &Row| match (row.first_key_value(), row.last_key_value()) {
+        (Some((first, _)), Some((last, _))) => (last - first) as usize + 1,
+        _ => 0,
+    };
+    let mut widths: Vec<usize> = rows.iter().take(MAX_HEAD).map(width).collect();
+    widths.sort_unstable();
+    widths.get(widths.len() / 2).copied().unwrap_or(0)
+}
+
+fn is_moment(cell: &SheetCell) -> bool {
+    matches!(cell, SheetCell::Date(_) | SheetCell::Time(_) | SheetCell::Timestamp(_))
 }
 
 fn is_year(cell: &SheetCell) -> bool {
@@ -226,9 +290,12 @@ fn is_year(cell: &SheetCell) -> bool {
 
 fn name(cell: &SheetCell) -> String {
     match cell {
-        SheetCell::Text(text) => text.clone(),
+        SheetCell::Text(text)
+        | SheetCell::Date(text)
+        | SheetCell::Time(text)
+        | SheetCell::Timestamp(text) => text.clone(),
         SheetCell::Number(number) => number.to_string(),
-        _ => String::new(),
+        SheetCell::Boolean(_) | SheetCell::NotComputed => String::new(),
     }
 }
 
@@ -236,7 +303,7 @@ fn name(cell: &SheetCell) -> String {
 fn text_above(rows: &[Row]) -> Option<String> {
     let texts = rows.iter().flat_map(|(_, row)| row.values().map(name));
     let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
-    let note = || format!("above the header: {}", cut(&texts.join(" | "), MAX_ABOVE_CHARS));
+    let note = || format!("Above the header: {}.", cut(&texts.join(" | "), MAX_ABOVE_CHARS));
     (!rows.is_empty()).then(note)
 }
 

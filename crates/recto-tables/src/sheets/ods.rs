@@ -196,7 +196,12 @@ impl<R: Read> SheetStream<'_, R> {
             }
             _ => None,
         };
-        Ok(cell.or_else(|| (!text.is_empty()).then_some(SheetCell::Text(text))))
+        let is_computed =
+            tag.get("table:formula").is_none() || tag.get("office:value-type").is_some();
+        Ok(cell.or_else(|| match text.is_empty() {
+            true => (!is_computed).then_some(SheetCell::NotComputed),
+            false => Some(SheetCell::Text(text)),
+        }))
     }
 
     /// Reads the text that a cell shows, to its end: paragraphs, without notes and drawings.

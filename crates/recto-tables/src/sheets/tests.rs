@@ -109,8 +109,8 @@ fn finds_the_table_among_other_cells() {
         Country: text; 2019: number; 2020: number; Note: text; 
         "France" 1.5 2.5 -
         "Spain" 3.0 4.0 "late"
-        (above the header: Report of 2024)
-        (1 empty row is left out)
+        (Above the header: Report of 2024.)
+        (1 empty row is left out.)
         (This is sheet Data of 4: Empty, Secret (hidden), Data, More.)
     "#]],
     );
@@ -128,10 +128,11 @@ fn every_column_gets_a_unique_name() {
     check(
         "headless.xlsx",
         expect![[r#"
-        column0: integer; column1: text; 
-        1 "x"
-        2 "y"
-    "#]],
+            column0: integer; column1: text; 
+            1 "x"
+            2 "y"
+            (There is no header; column names are generated.)
+        "#]],
     );
     check(
         "header_only.xlsx",
@@ -232,9 +233,10 @@ fn reads_what_other_programs_read() {
     "#]],
     );
     let far = preview_of(fixture("far.xls"), 100, 1 << 20).unwrap();
-    assert_eq!((far.rows.len(), far.columns.len()), (3, 256));
-    assert_eq!(far.rows[2][255], Value::Text("end".into()));
-    assert_eq!(far.notes, ["65533 empty rows are left out"]);
+    assert_eq!((far.rows.len(), far.columns.len()), (2, 256));
+    assert_eq!((far.columns[1].name.as_str(), &far.rows[1][0]), ("name", &Value::Integer(2)));
+    assert_eq!(far.rows[1][255], Value::Text("end".into()));
+    assert_eq!(far.notes, ["65533 empty rows are left out."]);
 }
 
 #[test]
@@ -246,7 +248,8 @@ fn reads_the_sheet_that_is_asked_for() {
         };
         let more = ask("More").unwrap();
         assert_eq!(more.rows, [[Value::Integer(1)]], "{name}");
-        assert_eq!(more.notes, ["This is sheet More of 4: Empty, Secret (hidden), Data, More."]);
+        let sheet = "This is sheet More of 4: Empty, Secret (hidden), Data, More.";
+        assert_eq!(more.notes, ["There is no header; column names are generated.", sheet]);
         assert_eq!(ask("Secret").unwrap().columns[0].name, "hidden", "{name}");
         let known = "Empty, Secret, Data, More".into();
         assert_eq!(ask("Dat"), Err(Error::NoSuchSheet { sheet: "Dat".into(), known }), "{name}");
@@ -291,4 +294,153 @@ fn pages_of_a_sheet_join() {
     }
     assert_eq!(ask(60, 5).rows.len(), 0);
     assert_eq!(ask(600, 5).rows.len(), 0);
+}
+
+/// Long rows fill an answer before the rows at a small offset are reached.
+#[test]
+fn pages_of_long_rows_join() {
+    let cell = |text: &str| {
+        format!(r#"<table:table-cell office:value-type="string" office:string-value="{text}"/>"#)
+    };
+    let row = |row: usize| cell(&format!("{row} {}", "x".repeat(300)));
+    let rows: String =
+        (0..40).map(|n| format!("<table:table-row>{}</table:table-row>", row(n))).collect();
+    let header = format!("<table:table-row>{}</table:table-row>", cell("a"));
+    let content = format!(r#"<table:table table:name="a">{header}{rows}</table:table>"#);
+    let bytes = hostile::ods_archive(&content);
+    for max_bytes in [1_000, 4_000] {
+        let mut joined = Vec::new();
+        loop {
+            let request = Request { offset: joined.len(), ..Request::new("x", 100, max_bytes) };
+            let page = preview(Arc::new(bytes.clone()), &request).unwrap();
+            assert!(!page.rows.is_empty(), "{max_bytes} {}", joined.len());
+            joined.extend(page.rows);
+            if !page.has_more {
+                break;
+            }
+        }
+        assert_eq!(joined.len(), 40);
+        for (n, row) in joined.iter().enumerate() {
+            assert_eq!(row[0], Value::Text(format!("{n} {}", "x".repeat(300))), "{max_bytes}");
+        }
+    }
+}
+
+/// Returns a workbook with one sheet that has these rows.
+fn xlsx_of(rows: &str) -> Vec<u8> {
+    const MAIN: &str = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+    const OFFICE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+    const PACKAGE: &str = "http://schemas.openxmlformats.org/package/2006/relationships";
+    let relation = |kind: &str, target: &str| {
+        format!(
+            r#"<Relationships xmlns="{PACKAGE}"><Relationship Id="rId1" Type="{OFFICE}/{kind}" Target="{target}"/></Relationships>"#
+        )
+    };
+    let workbook = format!(
+        r#"<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets><sheet name="a" sheetId="1" r:id="rId1"/></sheets></workbook>"#
+    );
+    let sheet = format!(r#"<worksheet xmlns="{MAIN}"><sheetData>{rows}</sheetData></worksheet>"#);
+    hostile::archive(&[
+        ("_rels/.rels", relation("officeDocument", "xl/workbook.xml").as_bytes()),
+        ("xl/workbook.xml", workbook.as_bytes()),
+        ("xl/_rels/workbook.xml.rels", relation("worksheet", "worksheets/sheet1.xml").as_bytes()),
+        ("xl/worksheets/sheet1.xml", sheet.as_bytes()),
+    ])
+}
+
+/// Returns a row of cells, given as the XML inside of each.
+fn xlsx_row(cells: &[&str]) -> String {
+    let cell = |inside: &&str| match inside.strip_prefix('\'') {
+        Some(text) => format!(r#"<c t="inlineStr"><is><t>{text}</t></is></c>"#),
+        None => format!("<c>{inside}</c>"),
+    };
+    format!("<row>{}</row>", cells.iter().map(cell).collect::<String>())
+}
+
+fn check_rows(rows: &[&[&str]], expected: Expect) {
+    let rows: String = rows.iter().map(|row| xlsx_row(row)).collect();
+    expected.assert_eq(&shown(&preview_of(xlsx_of(&rows), 100, 1 << 20).unwrap()));
+}
+
+#[test]
+fn formulas_without_a_value_are_noted_and_their_rows_kept() {
+    check_rows(
+        &[
+            &["'n", "'double"],
+            &["<v>1</v>", "<f>A2*2</f><v></v>"],
+            &["<f>A2+1</f>", "<f>A3*2</f><v/>"],
+            &["<v>3</v>", "<f>A4*2</f><v>6</v>"],
+            &["<v>4</v>", ""],
+        ],
+        expect![[r#"
+            n: integer; double: integer; 
+            1 -
+            - -
+            3 6
+            4 -
+            (3 formulas have no stored value and are shown as empty.)
+        "#]],
+    );
+    // A damaged formula does not hide values.
+    check_rows(
+        &[&["'n"], &[r#"<f t="shared">A1</f><v>5</v>"#]],
+        expect![[r#"
+        n: integer; 
+        5
+    "#]],
+    );
+    let formula = r#"<table:table-cell table:formula="of:=1+1"/>"#;
+    let content = format!(
+        r#"<table:table table:name="a"><table:table-row>{formula}</table:table-row></table:table>"#
+    );
+    let table = preview_of(hostile::ods_archive(&content), 100, 1 << 20).unwrap();
+    assert_eq!(table.rows, [[Value::Null]]);
+    assert_eq!(table.notes[1], "1 formula has no stored value and is shown as empty.");
+}
+
+/// Returns a workbook in which one cell is far to the right of the others.
+fn with_stray_cell() -> Vec<u8> {
+    let stray = r#"<row r="4"><c r="A4"><v>3</v></c><c r="AZ4"><v>9</v></c></row>"#;
+    let header = xlsx_row(&["'id", "'name", "'note"]);
+    let rows: String = ["<v>1</v>", "<v>2</v>"].map(|id| xlsx_row(&[id, "'x", "'y"])).concat();
+    xlsx_of(&format!("{header}{rows}{stray}"))
+}
+
+#[test]
+fn a_cell_far_away_does_not_hide_the_header() {
+    let table = preview_of(with_stray_cell(), 100, 1 << 20).unwrap();
+    let names: Vec<_> = table.columns.iter().take(4).map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["id", "name", "note", "column03"]);
+    assert_eq!((table.rows.len(), table.columns.len(), table.notes.len()), (3, 52, 0));
+}
+
+#[test]
+fn dates_can_be_names_of_numbers() {
+    let text = |text: &str| {
+        format!(r#"<table:table-cell office:value-type="string" office:string-value="{text}"/>"#)
+    };
+    let date = |date: &str| {
+        format!(r#"<table:table-cell office:value-type="date" office:date-value="{date}"/>"#)
+    };
+    let number = |number: &str| {
+        format!(r#"<table:table-cell office:value-type="float" office:value="{number}"/>"#)
+    };
+    let check = |rows: &[String], expected: &[&str]| {
+        let row = |cells: &String| format!("<table:table-row>{cells}</table:table-row>");
+        let rows: String = rows.iter().map(row).collect();
+        let content = format!(r#"<table:table table:name="a">{rows}</table:table>"#);
+        let table = preview_of(hostile::ods_archive(&content), 100, 1 << 20).unwrap();
+        let names: Vec<_> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, expected);
+        let has_note = table.notes.contains(&crate::names::NO_HEADER.to_string());
+        assert_eq!(has_note, expected[0] == "column0");
+    };
+    let header = text("Item") + &date("2024-01-01") + &date("2024-02-01");
+    let numbers = text("x") + &number("1") + &number("2");
+    check(&[header.clone(), numbers], &["Item", "2024-01-01", "2024-02-01"]);
+    let none = ["column0", "column1", "column2"];
+    check(&[header.clone(), text("y") + &date("2024-01-02") + &date("2024-02-02")], &none);
+    // A row may be a name and its values.
+    check(&[header, text("Author") + &text("Ann")], &none);
+    check(&[text("Day") + &date("2024-01-01"), text("Rows") + &number("5")], &none[..2]);
 }

@@ -4,6 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use crate::table::Value;
 
+mod default;
+
+use default::{Affinity, Literal};
+
 /// The most bytes of a definition.
 pub const MAX_SQL: usize = 256 << 10;
 
@@ -28,23 +32,18 @@ pub struct Defined {
     pub name: String,
     /// Its type as written; may be empty.
     pub type_name: String,
-    /// The value in rows that are older than the column.
-    pub default: Value,
+    /// The value in rows that are older than the column; `None` if it would have to be computed.
+    pub default: Option<Value>,
     /// Whether it is the integer key, which is not among the values of a row.
     pub is_rowid: bool,
     /// Whether it is computed when it is read, and not stored.
     pub is_computed: bool,
     /// Whether integers are stored for reals.
     pub is_real: bool,
+    literal: Literal,
     is_key: bool,
-}
-
-/// Returns whether integers are stored for reals in a column of this type.
-fn is_real(type_name: &str) -> bool {
-    let name = type_name.to_ascii_uppercase();
-    let has = |part: &&str| name.contains(*part);
-    let is_other = ["INT", "CHAR", "CLOB", "TEXT", "BLOB"].iter().any(has);
-    !is_other && ["REAL", "FLOA", "DOUB"].iter().any(has)
+    /// Whether its own definition makes it a descending key, which is never the integer key.
+    is_descending: bool,
 }
 
 impl Defined {
@@ -91,6 +90,12 @@ impl Definition {
         let options = &tokens[end? + 1..];
         definition.is_without_rowid =
             options.windows(2).any(|pair| pair[0].is("WITHOUT") && pair[1].is("ROWID"));
+        let is_strict = options.iter().any(|token| token.is("STRICT"));
+        for column in &mut definition.columns {
+            let affinity = Affinity::of(&column.type_name, is_strict);
+            column.default = column.literal.value(affinity);
+            column.is_real = affinity == Affinity::Real;
+        }
         definition.find_rowid();
         (!definition.columns.is_empty()).then_some(definition)
     }
@@ -142,7 +147,8 @@ impl Definition {
     fn find_rowid(&mut self) {
         if let Some([index]) = self.primary_key.as_deref() {
             let column = &mut self.columns[*index];
-            column.is_rowid |= column.type_name.eq_ignore_ascii_case("INTEGER");
+            let is_integer = column.type_name.eq_ignore_ascii_case("INTEGER");
+            column.is_rowid = is_integer && !column.is_descending;
         }
         for column in &mut self.columns {
             column.is_rowid &= !self.is_without_rowid;
@@ -191,7 +197,7 @@ impl Defined {
         let type_name = match (tokens.first(), n_type_tokens.checked_sub(1)) {
             (Some(first), Some(last)) => {
                 let text = &sql[first.start..tokens[last].end];
-                text.split_whitespace().collect::<Vec<_>>().join(" ")
+                unquoted(text).split_whitespace().collect::<Vec<_>>().join(" ")
             }
             _ => String::new(),
         };
@@ -204,46 +210,36 @@ impl Defined {
         };
         let key = after(&["PRIMARY", "KEY"]);
         let is_descending = key.is_some_and(|at| rest.get(at).is_some_and(|it| it.1.is("DESC")));
-        let is_integer = type_name.eq_ignore_ascii_case("INTEGER");
+        let is_default = |index: &usize| {
+            rest[*index].1.is("DEFAULT") && !(*index > 0 && rest[index - 1].1.is("SET"))
+        };
+        let default = (0..rest.len()).rfind(is_default).map(|index| rest[index].0 + 1);
+        let ends = |token: &Token<'_>| {
+            AFTER_TYPE.iter().any(|word| token.is(word)) || token.is("GENERATED")
+        };
         let stored = rest.iter().any(|(_, token)| token.is("STORED"));
         Defined {
             name: name.text(),
-            default: after(&["DEFAULT"]).map_or(Value::Null, |at| literal(&rest[at..])),
-            is_rowid: key.is_some() && is_integer && !is_descending,
+            default: None,
+            literal: default.map_or(Literal::Null, |start| Literal::parse(&tokens[start..], ends)),
+            is_rowid: false,
             is_computed: after(&["AS"]).is_some() && !stored,
-            // A descending integer key is an ordinary column.
-            is_key: key.is_some() && !(is_integer && is_descending),
-            is_real: is_real(&type_name),
+            is_key: key.is_some(),
+            is_descending,
+            is_real: false,
             type_name,
         }
     }
 }
 
-/// Returns the constant that starts here.
-fn literal(tokens: &[(usize, &Token<'_>)]) -> Value {
-    let (sign, tokens) = match tokens {
-        [(_, sign), rest @ ..] if sign.is("-") => ("-", rest),
-        [(_, sign), rest @ ..] if sign.is("+") => ("", rest),
-        tokens => ("", tokens),
-    };
-    let Some((_, first)) = tokens.first() else { return Value::Null };
-    if first.quote.is_some() {
-        return Value::Text(first.text());
-    }
-    let number = format!("{sign}{}", first.source);
-    match first.source.to_ascii_lowercase().as_str() {
-        "null" => Value::Null,
-        "true" => Value::Integer(1),
-        "false" => Value::Integer(0),
-        // A blob.
-        "x" => {
-            tokens.get(1).map_or(Value::Null, |(_, blob)| Value::Text(blob.text().to_lowercase()))
-        }
-        _ => match (number.parse::<i64>(), number.parse::<f64>()) {
-            (Ok(number), _) => Value::Integer(number),
-            (_, Ok(number)) if number.is_finite() => Value::Number(number),
-            _ => Value::Text(number),
-        },
+/// Returns a type without the quotes around it, as SQLite removes them.
+fn unquoted(type_name: &str) -> &str {
+    let is_quote = |c: char| matches!(c, '"' | '\'' | '`' | '[');
+    let mut inner = type_name.chars();
+    let is_quoted = inner.next().is_some_and(is_quote) && inner.next_back().is_some();
+    match inner.as_str() {
+        inner if is_quoted && !inner.contains(is_quote) => inner,
+        _ => type_name,
     }
 }
 
@@ -316,9 +312,10 @@ fn tokens(sql: &str) -> Vec<Token<'_>> {
             tokens.push(Token { source, quote: Some(quote), start: at, end: at + end });
             end
         } else {
+            let is_fraction = first == '.' && rest[1..].starts_with(|c: char| c.is_ascii_digit());
             let n_word = match is_word(first) {
                 // With the fraction and the exponent of a number.
-                true if first.is_ascii_digit() => n_number(rest),
+                _ if first.is_ascii_digit() || is_fraction => n_number(rest),
                 true => until(rest.find(|c| !is_word(c))),
                 false => first.len_utf8(),
             };

@@ -69,6 +69,10 @@ fn definitions_are_understood_as_sqlite_does() {
         "a INTEGER PRIMARY KEY, b, c)",
         "a INTEGER PRIMARY KEY DESC, b, c)",
         "a INT PRIMARY KEY, b, c)",
+        "a text, b integer primary key desc, c text) WITHOUT ROWID",
+        "a \"INTEGER\" primary key, b, c)",
+        "a [integer] primary key, b \"REAL\", c 'my real')",
+        "a \"INTEGER\" \"x\" primary key, b, c)",
         "\"a \"\"b\" integer primary key autoincrement, [b[b] text, `c``` blob)",
         "a REAL, b DOUBLE PRECISION, c FLOATING POINT)",
         "a DECIMAL(10, 2) NOT NULL DEFAULT (1 + 2), b VARCHAR(20) COLLATE NOCASE, c)",
@@ -154,6 +158,99 @@ fn older_rows_have_the_default_of_a_new_column() {
         INSERT INTO t(a) VALUES (2);",
     );
     check(&bytes, "t");
+}
+
+/// Checks older rows of a table to which columns with these definitions are added.
+fn check_added(columns: &[&str], options: &str) {
+    let add = |(n, column): (usize, &&str)| format!("ALTER TABLE t ADD c{n} {column};");
+    let added: String = columns.iter().enumerate().map(add).collect();
+    let create =
+        "PRAGMA foreign_keys = OFF; CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE t(a INT)";
+    let sql = format!("{create}{options}; INSERT INTO t VALUES (1); {added}");
+    check(&database(&sql), "t");
+}
+
+#[test]
+fn defaults_are_the_constants_that_sqlite_reads() {
+    check_added(
+        &[
+            "default (5) not null",
+            "default (0)",
+            "default ('hi') check (1)",
+            "default 0x10",
+            "default -0x10",
+            "default (-(-7))",
+            "default 4 default 5",
+            "default .5",
+            "default (1e3) collate nocase",
+            "default hello",
+            "default \"x y\"",
+            "default null check (1)",
+            "default 9223372036854775808",
+            "default -9223372036854775808",
+            "default (null)",
+            "default (x'0aFF')",
+            "default (true)",
+            "integer references p(id) on delete set default default 4",
+        ],
+        "",
+    );
+    for kind in ["", "text", "integer", "real", "numeric", "blob", "any", "varchar(9)", "double"] {
+        let defaults = [
+            "1",
+            "'7'",
+            "'7.0'",
+            "' 7 '",
+            "'7.5'",
+            "'x'",
+            "1.5",
+            "1.50",
+            "2.0",
+            "-3",
+            "+4",
+            "'1e3'",
+            "true",
+            "'inf'",
+            "''",
+            "'0x10'",
+            "9223372036854775808",
+            "'9223372036854775808'",
+            "1e300",
+            "007",
+            "'007'",
+            "x'31'",
+            "-1.50",
+            "1e15",
+            "1e16",
+            "'.5'",
+            "'5.'",
+            "'+5'",
+            "'-'",
+            "'1e'",
+        ];
+        let columns = defaults.map(|default| format!("{kind} default {default}"));
+        check_added(&columns.each_ref().map(String::as_str), "");
+    }
+    check_added(
+        &["any default '7'", "int default 7", "real default 7", "any default 7"],
+        " STRICT",
+    );
+}
+
+#[test]
+fn a_default_that_is_computed_is_unknown() {
+    let bytes = database(
+        "CREATE TABLE t(a); INSERT INTO t VALUES (1); \
+        ALTER TABLE t ADD b DEFAULT (CAST('7' AS INTEGER)); ALTER TABLE t ADD c DEFAULT 3;",
+    );
+    let table = shown(&bytes, None).unwrap();
+    let unknown = Value::Text("…".into());
+    assert_eq!(table.rows, [[Value::Integer(1), unknown, Value::Integer(3)]]);
+    assert_eq!(table.notes, ["Defaults that are expressions are shown as … in: b."]);
+    // It is stored in rows that are newer than the column.
+    let bytes = database("CREATE TABLE t(a, b DEFAULT (1 + 2)); INSERT INTO t(a) VALUES (1)");
+    let table = shown(&bytes, None).unwrap();
+    assert_eq!((&table.rows[0][1], table.notes.len()), (&Value::Integer(3), 0));
 }
 
 #[test]
@@ -266,4 +363,13 @@ fn a_schema_has_a_largest_size() {
 
 fn too_large() -> Error {
     Error::TooLarge { cause: "its schema has more than 16 MiB".into() }
+}
+
+#[test]
+fn names_cannot_forge_lines_of_an_answer() {
+    let bytes = database("CREATE TABLE \"t\n\n9 rows\"(a \"x\ny|z\"); CREATE TABLE u(a)");
+    let table = shown(&bytes, None).unwrap();
+    assert_eq!(table.notes, ["This is table t⏎⏎9 rows of 2: t⏎⏎9 rows, u."]);
+    let known = "t⏎⏎9 rows, u, sqlite_schema".into();
+    assert_eq!(shown(&bytes, Some("x")), Err(Error::NoSuchSheet { sheet: "x".into(), known }));
 }

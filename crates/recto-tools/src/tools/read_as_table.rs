@@ -234,8 +234,9 @@ fn cut(env: &ReadEnv<'_>, table: &mut Table) -> (Vec<Value>, String) {
     let quarter = Size { bytes: bytes / 4, json: json / 4 };
     let size = |column: &Column| {
         // `| name (type) ` and `| --: `.
-        let name = tables::render::row(&[tables::Value::Text(column.name.clone())]);
-        let bytes = name.len() + column.kind.to_string().len() + 10;
+        let name = tables::Value::Text(column.name.clone());
+        let kind = tables::Value::Text(column.kind.to_string());
+        let bytes = tables::render::row(&[name, kind]).len() + 8;
         Size { bytes, json: json_size(&column_json(column)) }
     };
     let columns = table.columns.iter();
@@ -288,13 +289,16 @@ fn count(table: &Table, request: &Request) -> String {
     let next = offset.saturating_add(n_rows);
     let rows = if n_rows == 1 { "row" } else { "rows" };
     let mut count = match (offset, n_rows, table.has_more) {
-        (0, _, false) => format!("{n_rows} {rows}"),
+        (0, _, false) | (0, 0, _) => format!("{n_rows} {rows}"),
         (0, _, true) => format!("first {n_rows} {rows}"),
         (_, 0, _) => format!("no rows from offset {offset} on"),
         (_, 1, _) => format!("row {next}"),
         _ => format!("rows {}-{next}", offset + 1),
     };
-    if table.has_more {
+    if table.has_more && n_rows == 0 {
+        // The same offset would give the same answer.
+        count.push_str("; further rows cannot be read");
+    } else if table.has_more {
         let is_full = n_rows < request.limit;
         let why = if is_full { " than the size limit allows" } else { "" };
         count.push_str(&format!("; there are more{why}: offset {next}"));
@@ -321,3 +325,6 @@ fn output() -> Value {
         "required": ["columns", "rows", "has_more"],
     })
 }
+
+#[cfg(test)]
+mod tests;

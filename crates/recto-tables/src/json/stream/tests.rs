@@ -86,3 +86,17 @@ fn enters_a_member_that_is_an_array() {
     assert_eq!(values.next_value().unwrap(), Some("2".into()));
     assert_eq!(values.next_value().unwrap(), None);
 }
+
+#[test]
+fn a_long_text_is_not_white_space() {
+    // Each value ends where a buffer does.
+    let line = format!("\"{}\"\n", "x".repeat((64 << 10) - 3));
+    let text = line.repeat(1_100);
+    let mut input = text.as_bytes();
+    let mut values = Values::new(Text::open(&mut input).unwrap()).unwrap();
+    let mut n_values = 0;
+    while values.next_value().unwrap().is_some() {
+        n_values += 1;
+    }
+    assert_eq!(n_values, 1_100);
+}
