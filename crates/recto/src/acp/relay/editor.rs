@@ -276,7 +276,7 @@ impl EditorRequests {
 }
 
 fn result<'a>(message: &Peek<'a>) -> Result<&'a str, EditorFailure> {
-    match message.error.filter(|error| error.get() != "null") {
+    match message.error() {
         Some(error) => Err(serde_json::from_str(error.get()).unwrap_or_default()),
         None => Ok(message.result.map_or("null", RawValue::get)),
     }

@@ -319,7 +319,7 @@ impl Hub {
                     handshake.can_write &= version < 2;
                 }
             }
-            AwaitedAnswer::OldSession(ticket) if answer.error.is_some() => {
+            AwaitedAnswer::OldSession(ticket) if answer.error().is_some() => {
                 self.tickets.revoke(&ticket)
             }
             AwaitedAnswer::OldSession(ticket) => {
