@@ -174,7 +174,9 @@ fn in_question(name: &str, event: &Value) -> Option<&'static Tool> {
     let name = name.strip_prefix("Allow the ")?.strip_prefix(server)?;
     let tool = tools::find(name.strip_prefix(" MCP server to run tool \"")?.strip_suffix("\"?")?)?;
     let request = &raw["request"];
-    let is_titled_so = event["title"].as_str().is_none_or(|title| title == "Approve MCP tool call");
+    let is_same = |title: &str| [tool.title, "MCP tool call"].contains(&title);
+    let titled = |title: &str| title.strip_prefix("Approve ").is_some_and(is_same);
+    let is_titled_so = event["title"].as_str().is_none_or(titled);
     let is_whole = has_only(raw, &["turn_id", "server_name", "id", "request"])
         && has_only(request, &["mode", "_meta", "message", "requested_schema"])
         && request["_meta"]["codex_approval_kind"] == "mcp_tool_call";
@@ -346,6 +348,8 @@ mod tests {
             json!({"rawInput": raw, "title": "mcp.recto.text_append"}),
             json!({"rawInput": raw, "_meta": {"claudeCode": {"toolName": "mcp__shell__run"}}}),
             json!({"rawInput": asked, "title": "rm -rf ~"}),
+            json!({"rawInput": asked, "title": "Approve rm -rf ~"}),
+            json!({"rawInput": asked, "title": "Approve Write file"}),
             json!({"rawInput": with(&asked, "", "command", shell())}),
             json!({"rawInput": with(&asked, "/request", "command", shell())}),
             json!({"rawInput": with(&asked, "/request/_meta", "codex_approval_kind", shell())}),

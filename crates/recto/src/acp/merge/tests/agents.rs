@@ -359,7 +359,7 @@ mod zed_codex {
         let question = format!("Allow the {server} MCP server to run tool \"edit_text_file\"?");
         let shown = json!([{"name": "path", "value": "/p/a.txt", "display_name": "path"}]);
         let meta = json!({"codex_approval_kind": "mcp_tool_call", "persist": ["session", "always"],
-            "tool_description": "Replace one exact string.", "tool_params": edit(),
+            "tool_title": "Edit file", "tool_description": "Replace one exact string.", "tool_params": edit(),
             "tool_params_display": shown});
         let request = json!({"mode": "form", "_meta": meta, "message": question,
             "requested_schema": {"type": "object", "properties": {}}});
@@ -367,7 +367,7 @@ mod zed_codex {
             "id": "mcp_tool_call_approval_c", "request": request});
         let content =
             text(&format!("{question}\n\nServer: {server}\n\nArguments:\n- path: /p/a.txt"));
-        json!({"toolCallId": "c", "status": "pending", "title": "Approve MCP tool call",
+        json!({"toolCallId": "c", "status": "pending", "title": "Approve Edit file",
             "content": content, "rawInput": raw})
     }
 
