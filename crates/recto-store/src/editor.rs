@@ -31,7 +31,7 @@ pub trait Editor: Send + Sync {
 /// A request to replace the text of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct EditorWrite<'a> {
-    /// The expected current text; `None` for a new file.
+    /// The expected current text; `None` for a new file, of which the editor must have no text.
     pub before: Option<&'a str>,
     /// The new text.
     pub after: &'a str,

@@ -7,6 +7,7 @@
 use recto_text::Document;
 
 use super::Workspace;
+use super::unsaved::UnsavedState;
 use super::view::{
     Buffer, MAX_BUFFER_BYTES, MAX_READS, RETRY_DELAY, View, denied, is_same_but_last_ending,
 };
@@ -107,6 +108,17 @@ impl<'a> WorkspaceHold<'a> {
         }
     }
 
+    /// Returns a conflict because the editor has text of a file that is not on disk. When the call
+    /// starts again, the file exists.
+    fn found_new(&self, on_disk: &OnDisk) -> WriteError<'static> {
+        self.workspace.unsaved.insert(&on_disk.real_path, UnsavedState::New);
+        WriteError::Conflict
+    }
+
+    fn create_on_disk(self, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
+        Box::new(self.reserved.into_locked()).create_bytes(bytes)
+    }
+
     /// Returns the bytes as text for the editor, unless they are binary or too large.
     fn text_for_editor<'b>(&self, bytes: &'b [u8]) -> Option<&'b str> {
         if bytes.len() > MAX_BUFFER_BYTES {
@@ -152,10 +164,10 @@ impl Slot for WorkspaceHold<'_> {
                 self.reserved.keep_dirs();
                 Ok(self.written(text.bytes(), text_after, on_disk))
             }
-            Ok(EditorOutcome::Conflict) => Err(WriteError::Conflict),
+            Ok(EditorOutcome::Conflict) => Err(self.found_new(&on_disk)),
             // The editor has no text that could be lost, so the file can be created on disk.
             Err(EditorError::NotSent | EditorError::Unsupported | EditorError::NoSuchFile) => {
-                self.create_bytes(text.bytes())
+                self.create_on_disk(text.bytes())
             }
             Err(error) => {
                 if error == EditorError::Unanswered {
@@ -166,8 +178,16 @@ impl Slot for WorkspaceHold<'_> {
         }
     }
 
+    /// Creates the file on disk, unless the user has begun it in the editor.
     fn create_bytes(self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
-        Box::new(self.reserved.into_locked()).create_bytes(bytes)
+        let on_disk = self.reserved.on_disk()?;
+        if on_disk.content == DiskContent::Missing {
+            let text = self.workspace.ask(&self.path, &on_disk, self.context)?;
+            if text.is_some_and(|text| !text.is_empty()) {
+                return Err(self.found_new(&on_disk));
+            }
+        }
+        self.create_on_disk(bytes)
     }
 }
 

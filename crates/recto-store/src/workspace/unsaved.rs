@@ -19,7 +19,8 @@ pub struct Unsaved(Mutex<Lru<PathBuf, UnsavedState, MAX_FILES>>);
 /// How the disk differs from the editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnsavedState {
-    /// The file is not on disk: it was written through the editor and not saved.
+    /// The file is not on disk: it was written through the editor, or begun by the user, and not
+    /// saved.
     New,
     /// The file on disk has another text.
     Differs,

@@ -16,7 +16,7 @@ use recto_store::lru::Lru;
 use recto_tools::Served;
 use serde_json::{Map, Value, json};
 
-use self::agent_call::AgentCall;
+use self::agent_call::{Agent, AgentCall};
 use self::calls::{
     CallSignature, Key, MissingHalf, Permission, ToolState, TrackedCall, TrackedCalls,
 };
@@ -64,11 +64,17 @@ pub struct PermissionAnswer {
 /// The state of all sessions between an editor and an agent.
 #[derive(Default)]
 pub struct Merger {
+    agent: Agent,
     calls: TrackedCalls,
     roots: Lru<String, PathBuf, MAX_SESSIONS>,
 }
 
 impl Merger {
+    /// Sets the agent, which decides how its events are read.
+    pub fn set_agent(&mut self, agent: Agent) {
+        self.agent = agent;
+    }
+
     /// Sets the directory that a session's relative paths are relative to. Without it, the agent's
     /// events about relative paths have no locations.
     pub fn open(&mut self, session_id: &str, root: PathBuf) {
@@ -240,7 +246,7 @@ impl Merger {
             }
             return Some(update);
         };
-        let parsed = AgentCall::parse(&update);
+        let parsed = AgentCall::parse(&update, self.agent);
         let has_arguments = parsed.as_ref().is_some_and(|call| call.arguments.is_some());
         let repeats_arguments = parsed.is_some_and(|call| call.repeats_arguments);
         let is_end = is_end(&update);
@@ -297,7 +303,9 @@ impl Merger {
         rehearsed: Option<Vec<Value>>,
     ) {
         let Some(known) = self.recognise(&key, root, asked) else { return };
-        let repeats_arguments = AgentCall::parse(asked).is_some_and(|call| call.repeats_arguments);
+        // The user may see nothing else of a call whose title the model chose.
+        let is_repeated = |call: AgentCall<'_>| call.is_certain && call.repeats_arguments;
+        let repeats_arguments = AgentCall::parse(asked, self.agent).is_some_and(is_repeated);
         let Some(call) = self.calls.get_mut(&known) else { return };
         // A later request, for example with other arguments, needs an answer of its own.
         call.permission = Some(Permission { request, call: call.signature, is_granted: false });
@@ -326,9 +334,10 @@ impl Merger {
     /// Returns the key of the call in an agent's event, if it is one of recto's. Remembers the card
     /// of a new call, or of new arguments.
     fn recognise(&mut self, key: &Key, root: &Path, event: &Value) -> Option<Key> {
+        let agent = self.agent;
         let mut known = self.calls.resolve(key.clone());
         if let Some(call) = self.calls.get_mut(&known)
-            && is_different_call(call, event)
+            && is_different_call(call, event, agent)
         {
             // Agents should not reuse ids. If one does, the user must see, and may be asked to
             // permit, the new call.
@@ -343,7 +352,7 @@ impl Merger {
         if matches!(ours, Some(ToolState::Running | ToolState::Finished)) {
             return Some(known);
         }
-        let Some(AgentCall { tool, arguments, .. }) = AgentCall::parse(event) else {
+        let Some(AgentCall { tool, arguments, .. }) = AgentCall::parse(event, agent) else {
             return ours.map(|_| known);
         };
         let arguments = arguments.as_deref();
@@ -386,7 +395,7 @@ fn is_end(event: &Value) -> bool {
 
 /// Whether an event is about a different call than the known one with the same id. If in doubt,
 /// it is: a permission request must never show another call's description.
-fn is_different_call(call: &TrackedCall, event: &Value) -> bool {
+fn is_different_call(call: &TrackedCall, event: &Value, agent: Agent) -> bool {
     let is_over = call.is_ended || call.ours == ToolState::Finished;
     let is_named = ["title", "name"].iter().any(|name| event[*name].is_string());
     let is_asking = match event["sessionUpdate"].as_str() {
@@ -396,12 +405,15 @@ fn is_different_call(call: &TrackedCall, event: &Value) -> bool {
         Some("tool_call") => false,
         Some(_) => return false,
     };
+    if agent_call::names_other_tool(event) {
+        return true;
+    }
     // The id is reused.
     if call.is_ended && !is_asking && !is_end(event) {
         return true;
     }
     let Some(signature) = &call.signature else { return is_asking };
-    if let Some(AgentCall { tool, arguments, .. }) = AgentCall::parse(event) {
+    if let Some(AgentCall { tool, arguments, .. }) = AgentCall::parse(event, agent) {
         // While it is awaited, its arguments may still arrive; its end may spell them differently.
         let is_compared = is_over || call.ours != ToolState::Awaited;
         let arguments =

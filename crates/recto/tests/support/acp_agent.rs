@@ -179,7 +179,14 @@ impl Agent {
             let server = Server::start(entry, params["cwd"].as_str().unwrap());
             self.servers.lock().unwrap().insert(session.clone(), Arc::new(server));
         }
-        answer(id, json!({"sessionId": session, "_meta": {"received": params}}));
+        let result = json!({"sessionId": session, "_meta": {"received": params}});
+        if params["_meta"]["nullError"] == true {
+            // Some libraries serialise the absent error.
+            return say(
+                &json!({"jsonrpc": "2.0", "id": id, "result": result, "error": null}).to_string()
+            );
+        }
+        answer(id, result);
     }
 }
 

@@ -152,6 +152,11 @@ impl Editor {
         editor
     }
 
+    /// Starts the relay and completes the handshake with an agent of this name.
+    pub fn with_agent(name: &str, habits: Habits) -> Editor {
+        Editor::agreed(habits, 1, json!({"agentInfo": {"name": name, "version": "1"}}))
+    }
+
     /// Starts the relay, completes the handshake and starts a session in its directory.
     pub fn in_session(habits: Habits) -> (Editor, String) {
         let editor = Editor::ready(habits);

@@ -175,16 +175,16 @@ impl Editor for ScriptedEditor {
         caller: &Context,
     ) -> Result<EditorOutcome, EditorError> {
         assert!(self.can_write() && path.is_absolute());
-        if let Some(before) = change.before {
-            match self.read(path, caller) {
-                Ok(text) if text == before => {}
-                // Nothing has been written yet.
-                Err(EditorError::NotSent | EditorError::Unanswered) => {
-                    return Err(EditorError::NotSent);
-                }
-                Err(error @ (EditorError::Cancelled | EditorError::Silent)) => return Err(error),
-                Ok(_) | Err(_) => return Ok(EditorOutcome::Conflict),
+        match (self.read(path, caller), change.before) {
+            (Ok(text), before) if text == before.unwrap_or_default() => {}
+            (Err(EditorError::NoSuchFile), None) => {}
+            // Nothing has been written yet.
+            (Err(EditorError::NotSent | EditorError::Unanswered), _) => {
+                return Err(EditorError::NotSent);
             }
+            (Err(error @ (EditorError::Cancelled | EditorError::Silent)), _) => return Err(error),
+            (Err(error), None) => return Err(error),
+            (Ok(_) | Err(_), _) => return Ok(EditorOutcome::Conflict),
         }
         match self.arrive(Verb::Write, path) {
             Some((error, true)) => return Err(error),

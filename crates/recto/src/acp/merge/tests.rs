@@ -12,6 +12,7 @@ use recto_store::Error;
 use super::calls::MAX_CALLS;
 use super::*;
 use crate::acp::updates::tests::{any_arguments, any_json, record, with_call};
+use crate::clients;
 use recto_tools::tools::Answer;
 
 /// Replays messages and records what the editor receives for each.
@@ -20,10 +21,21 @@ struct Scene {
     seen: String,
 }
 
+/// A session with codex-acp.
 fn scene() -> Scene {
+    scene_with("codex-acp")
+}
+
+/// A session with an agent of this name.
+fn scene_with(agent: &str) -> Scene {
+    Scene { merger: merger(agent), seen: String::new() }
+}
+
+fn merger(agent: &str) -> Merger {
     let mut merger = Merger::default();
+    merger.set_agent(clients::find(agent));
     merger.open("s", "/p".into());
-    Scene { merger, seen: String::new() }
+    merger
 }
 
 fn read() -> Value {
@@ -187,7 +199,8 @@ fn permission_before_any_event() {
         "rawInput": edit(), "content": words});
     let event = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "other",
         "title": "mcp__recto__edit_text_file", "rawInput": {}});
-    scene().asks(asked).agent(event).start("1", "edit_text_file", edit()).check(expect![[r#"
+    let scene = scene_with("opencode").asks(asked).agent(event);
+    scene.start("1", "edit_text_file", edit()).check(expect![[r#"
         asks: ? #1 kind="edit" title="Edit a.txt" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"} content=[{"type":"diff","path":"/p/a.txt","oldText":"a","newText":"b","_meta":{"recto":{"excerpt":true}}},{"type":"content","content":{"type":"text","text":"why"}}]
         agent: tool_call #1 kind="edit" title="Edit a.txt" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
         recto: tool_call_update #1 kind="edit" title="Edit a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
@@ -213,7 +226,8 @@ fn arguments_that_come_later() {
         json!({"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "other",
             "title": "mcp__recto__read_text_file", "status": "pending", "rawInput": raw})
     };
-    scene().agent(event(json!({}))).agent(event(read())).agent(event(read())).check(expect![[r#"
+    let scene = scene_with("opencode").agent(event(json!({})));
+    scene.agent(event(read())).agent(event(read())).check(expect![[r#"
         agent: tool_call #1 kind="read" title="Read file" status="pending" locations=[] rawInput={}
         agent: tool_call_update #1 kind="read" title="Read a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
         agent: tool_call_update #1 kind="read" title="Read a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"}
@@ -354,7 +368,7 @@ fn passes(merger: &mut Merger, message: Value) {
 
 #[test]
 fn events_about_other_tools_pass_unchanged() {
-    let mut merger = Merger::default();
+    let mut merger = merger("codex-acp");
     let update = |session: &str, update: Value| {
         json!({"jsonrpc": "2.0", "method": "session/update", "extra": 1,
             "params": {"sessionId": session, "update": update}})
@@ -392,7 +406,7 @@ fn events_about_other_tools_pass_unchanged() {
 
 #[test]
 fn memory_is_bounded() {
-    let mut merger = Merger::default();
+    let mut merger = merger("codex-acp");
     for number in 0..MAX_CALLS as u64 / 2 + 200 {
         let content = "x".repeat(if number < 200 { 200_000 } else { 10 });
         let arguments = json!({"path": "/p/a", "content": content, "n": number});
@@ -421,10 +435,11 @@ proptest! {
         members in prop::collection::vec((0..11usize, any_json()), 0..8),
         arguments in any_arguments(),
         tool in 0..tools::ALL.len(),
+        agent in 0..clients::KNOWN.len(),
     ) {
         const NAMES: [&str; 11] = ["sessionUpdate", "toolCallId", "title", "kind", "name",
             "status", "locations", "rawInput", "rawOutput", "content", "_meta"];
-        let mut merger = Merger::default();
+        let mut merger = merger(clients::KNOWN[agent].name);
         let tool = tools::ALL[tool].name;
         let mut odd = codex("1", tool, Value::Object(arguments));
         for (name, value) in members {

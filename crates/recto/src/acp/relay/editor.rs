@@ -1,6 +1,6 @@
 //! The relay's own requests to the editor.
 //!
-//! A change takes up to three requests: read the current text, write the new one, and read it back.
+//! A change takes three requests: read the current text, write the new one, and read it back.
 //! The relay makes them itself, so that each follows the previous answer at once and the user has the
 //! least time to type in between.
 
@@ -55,8 +55,8 @@ struct PendingRequest {
 enum RequestStep {
     /// Reads the text for a server.
     Read,
-    /// Checks that the text still has this tag.
-    Compare(Tag),
+    /// Checks that the text still has this tag; without one, that there is no text.
+    Compare(Option<Tag>),
     Write,
     ReadBack,
 }
@@ -130,15 +130,10 @@ impl EditorRequests {
         let ChangeRequest { path, expects, content } = change;
         let reading = FileParams { session_id, path, content: None };
         let writing = FileParams { content: Some(content), ..reading };
-        let compare = expects.map(|tag| (self.line(READ, reading), tag));
+        let compare = self.line(READ, reading);
         let write = self.line(WRITE, writing);
         let read_back = self.line(READ, reading);
-        match compare {
-            Some((line, tag)) => {
-                self.begin(RequestStep::Compare(tag), answer, line, vec![read_back, write])
-            }
-            None => self.begin(RequestStep::Write, answer, write, vec![read_back]),
-        }
+        self.begin(RequestStep::Compare(expects), answer, compare, vec![read_back, write])
     }
 
     /// Abandons the current read of a change if it has taken at least `after`. A write that was sent
@@ -204,12 +199,13 @@ impl EditorRequests {
                 }
             }
             RequestStep::Compare(expected) => match result.and_then(text) {
-                Ok(text) if tag(text) == Some(expected) => return self.next(number),
+                Ok(text) if is_expected(text, expected) => return self.next(number),
                 Ok(_) => self.take(number)?.answer.moved(),
-                // The file was removed, so its text is not the expected one.
-                Err(EditorFailure { code: Some(NO_SUCH_FILE), .. }) => {
-                    self.take(number)?.answer.moved()
-                }
+                Err(EditorFailure { code: Some(NO_SUCH_FILE), .. }) => match expected {
+                    None => return self.next(number),
+                    // The file was removed, so its text is not the expected one.
+                    Some(_) => self.take(number)?.answer.moved(),
+                },
                 Err(failure) => failure.send(self.take(number)?.answer),
             },
             RequestStep::Write => match result {
@@ -276,7 +272,7 @@ impl EditorRequests {
 }
 
 fn result<'a>(message: &Peek<'a>) -> Result<&'a str, EditorFailure> {
-    match message.error.filter(|error| error.get() != "null") {
+    match message.error() {
         Some(error) => Err(serde_json::from_str(error.get()).unwrap_or_default()),
         None => Ok(message.result.map_or("null", RawValue::get)),
     }
@@ -301,9 +297,13 @@ fn is_text(string: &str) -> bool {
     !has_surrogates || serde_json::from_str::<String>(string).is_ok()
 }
 
-fn tag(text: &RawValue) -> Option<Tag> {
-    let text: String = serde_json::from_str(text.get()).ok()?;
-    Some(Digest::of(text.as_bytes()).tag())
+/// Whether a text has the expected tag. Some editors answer "" for a missing file.
+fn is_expected(text: &RawValue, expected: Option<Tag>) -> bool {
+    let Ok(text) = serde_json::from_str::<String>(text.get()) else { return false };
+    match expected {
+        Some(tag) => Digest::of(text.as_bytes()).tag() == tag,
+        None => text.is_empty(),
+    }
 }
 
 #[cfg(test)]

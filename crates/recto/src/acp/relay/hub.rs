@@ -24,7 +24,7 @@ use crate::acp::link::rehearsals::Rehearsals;
 use crate::acp::link::server::{Answer, ChangeRequest, Host};
 use crate::acp::link::tickets::{Ticket, Tickets};
 use crate::acp::merge::{Merger, PermissionRequest};
-use crate::clients;
+use crate::clients::{self, Client};
 use crate::log::say;
 use recto_store::record::Turn;
 use recto_store::sync::lock;
@@ -99,6 +99,9 @@ struct Initialize {
     /// The agent's name and version.
     #[serde(default)]
     agent_info: Value,
+    /// How to sign in to the agent.
+    #[serde(default)]
+    auth_methods: Value,
     /// The capabilities of either, in version 2.
     #[serde(default)]
     capabilities: Value,
@@ -109,6 +112,16 @@ impl Initialize {
     fn version(&self) -> Option<u64> {
         let version = as_integer(&self.protocol_version)?;
         u64::try_from(version).ok()
+    }
+
+    /// Returns the agent, if it is known. Goose reports no name.
+    fn agent(&self) -> Option<&'static Client> {
+        let methods = self.auth_methods.as_array().into_iter().flatten();
+        let is_goose = || methods.into_iter().any(|method| method["id"] == "goose-provider");
+        match self.agent_info["name"].as_str() {
+            Some(name) => clients::find(name),
+            None => is_goose().then(|| clients::find("goose")).flatten(),
+        }
     }
 
     /// Whether the agent supports additional directories in a session.
@@ -295,9 +308,10 @@ impl Hub {
         match asked {
             AwaitedAnswer::Initialize => {
                 let Ok(answer) = serde_json::from_str::<Initialize>(result) else { return None };
+                lock(&self.merger).set_agent(answer.agent());
                 let mut handshake = lock(&self.handshake);
                 handshake.agreed.has_additional_directories = answer.has_additional_directories();
-                handshake.agreed.agent = answer.agent_info["name"].as_str().and_then(clients::find);
+                handshake.agreed.agent = answer.agent();
                 if let Some(version) = answer.version() {
                     handshake.agreed.protocol_version = version;
                     // Version 2 does not have these methods, even if the editor offered them.
@@ -305,7 +319,7 @@ impl Hub {
                     handshake.can_write &= version < 2;
                 }
             }
-            AwaitedAnswer::OldSession(ticket) if answer.error.is_some() => {
+            AwaitedAnswer::OldSession(ticket) if answer.error().is_some() => {
                 self.tickets.revoke(&ticket)
             }
             AwaitedAnswer::OldSession(ticket) => {

@@ -36,9 +36,8 @@ pub struct Peek<'a> {
     /// The result of a response.
     #[serde(borrow, default, deserialize_with = "raw")]
     pub result: Option<&'a RawValue>,
-    /// The error of a response.
     #[serde(borrow, default, deserialize_with = "raw")]
-    pub error: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
 }
 
 /// Deserialises a member, distinguishing null from absent.
@@ -107,7 +106,12 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-impl Peek<'_> {
+impl<'a> Peek<'a> {
+    /// Returns the error of a response. Some libraries serialise an absent one as null.
+    pub fn error(&self) -> Option<&'a RawValue> {
+        self.error.filter(|error| error.get() != "null")
+    }
+
     /// Returns the id in a canonical spelling.
     pub fn id(&self) -> Option<String> {
         let id: serde_json::Value = serde_json::from_str(self.id?.get()).ok()?;

@@ -80,6 +80,11 @@ impl Slot {
         *lock(&self.occupancy) = Occupancy::Released;
     }
 
+    /// Whether there is another clone, such as that of a running handler.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.occupancy) > 1
+    }
+
     fn occupy(&self, permits: Permits, is_expected: impl Fn(&Occupancy) -> bool) {
         let mut occupancy = lock(&self.occupancy);
         if is_expected(&occupancy) {

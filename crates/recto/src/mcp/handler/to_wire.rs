@@ -65,6 +65,7 @@ fn success(answer: Answer, form: AnswerForm, repeat: Repeat) -> CallToolResult {
         AnswerForm::Both => {
             let Answer { head, content, mut structured, repeated, .. } = answer;
             if let Some(field) = repeated {
+                // The content is the last block.
                 structured.insert(field.into(), repeat(&content).into());
             }
             let mut result = CallToolResult::success(blocks(head, content));

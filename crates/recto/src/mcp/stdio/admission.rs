@@ -30,6 +30,9 @@ pub struct Admission {
 struct Requests {
     by_id: HashMap<RequestId, Request>,
     n_bytes: usize,
+    /// The slots of cancelled requests whose handlers may still run. Until a handler returns, `rmcp`
+    /// would take its answer for that of a new request with the same id.
+    cancelled: HashMap<RequestId, Slot>,
 }
 
 struct Request {
@@ -41,6 +44,10 @@ impl Admission {
     /// Registers a request once there is space for it, and returns the slot for its call. `None` if
     /// a request with this id is already pending. Only one task may call this. Cancel safe.
     pub async fn admit(&self, id: &RequestId, n_bytes: usize) -> Option<Slot> {
+        if self.forget_returned(id) {
+            // `rmcp` polls this; it first drops the answer that the handler returned.
+            tokio::task::yield_now().await;
+        }
         loop {
             if let Some(admitted) = self.try_admit(id, n_bytes) {
                 return admitted;
@@ -49,10 +56,17 @@ impl Admission {
         }
     }
 
+    /// Forgets a cancelled request if its handler has returned.
+    fn forget_returned(&self, id: &RequestId) -> bool {
+        let mut requests = lock(&self.requests);
+        let has_returned = requests.cancelled.get(id).is_some_and(|slot| !slot.is_shared());
+        has_returned && requests.cancelled.remove(id).is_some()
+    }
+
     /// Like [`Admission::admit`] without waiting: the outer `None` means that there is no space.
     fn try_admit(&self, id: &RequestId, n_bytes: usize) -> Option<Option<Slot>> {
         let mut requests = lock(&self.requests);
-        if requests.by_id.contains_key(id) {
+        if requests.by_id.contains_key(id) || requests.cancelled.contains_key(id) {
             return Some(None);
         }
         let is_full =
@@ -73,21 +87,31 @@ impl Admission {
         }
     }
 
-    /// Forgets an answered or cancelled request, so that its id is free. The caller must release the
-    /// returned slot when the answer no longer uses memory.
+    /// Forgets an answered request, so that its id is free. The caller must release the returned slot
+    /// when the answer no longer uses memory.
     pub fn finish(&self, id: &RequestId) -> Option<Slot> {
         let mut requests = lock(&self.requests);
+        // It may have been cancelled after its answer was sent.
+        requests.cancelled.remove(id);
+        self.remove(&mut requests, id)
+    }
+
+    /// Releases the slot and the bytes of a request that will not be answered. Its id stays pending
+    /// until its handler returns.
+    pub fn cancel(&self, id: &RequestId) {
+        let mut requests = lock(&self.requests);
+        if let Some(slot) = self.remove(&mut requests, id) {
+            slot.release();
+            requests.cancelled.retain(|_, slot| slot.is_shared());
+            requests.cancelled.insert(id.clone(), slot);
+        }
+    }
+
+    fn remove(&self, requests: &mut Requests, id: &RequestId) -> Option<Slot> {
         let request = requests.by_id.remove(id)?;
         requests.n_bytes -= request.n_bytes;
         self.answered.notify_one();
         Some(request.slot)
-    }
-
-    /// Forgets a request that will not be answered, and releases its slot.
-    pub fn release(&self, id: &RequestId) {
-        if let Some(slot) = self.finish(id) {
-            slot.release();
-        }
     }
 }
 
@@ -121,6 +145,19 @@ mod tests {
         }
         assert!(admission.admit(&id(7), 1).await.is_none(), "already pending");
         check_waits(&admission, 1, &[id(7)]).await;
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_request_frees_its_space_at_once_and_its_id_when_its_handler_returns() {
+        let admission = Admission::default();
+        let slot = admission.admit(&id(1), MAX_REQUEST_BYTES).await;
+        admission.cancel(&id(1));
+        admission.until_answered().await;
+        assert!(admission.admit(&id(2), MAX_REQUEST_BYTES).await.is_some());
+        assert!(admission.admit(&id(1), 0).await.is_none(), "still pending");
+        drop(slot);
+        admission.finish(&id(2));
+        assert!(admission.admit(&id(1), 0).await.is_some());
     }
 
     #[tokio::test]

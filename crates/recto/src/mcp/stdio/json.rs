@@ -30,6 +30,9 @@ fn mark(index: usize) -> String {
     format!("{}{index}", *MARK)
 }
 
+/// The marker of an answer's last block of text, where the answer repeats it.
+const LAST: &str = "last";
+
 /// Whether a message takes little time to write.
 pub fn is_short(message: &ServerJsonRpcMessage) -> bool {
     let JsonRpcMessage::Response(response) = message else { return true };
@@ -42,12 +45,12 @@ pub fn is_short(message: &ServerJsonRpcMessage) -> bool {
     result.content.iter().map(n_bytes).sum::<usize>() < MAX_SHORT
 }
 
-/// Returns what takes the place of an answer's first text where the answer repeats it. [`write`]
-/// replaces the marker of a long text.
-pub fn repeat(first: &str) -> String {
-    match first.len() < MIN_LONG {
-        true => first.into(),
-        false => mark(0),
+/// Returns what takes the place of an answer's last block of text where the answer repeats it.
+/// [`write`] replaces the marker of a long text.
+pub fn repeat(last: &str) -> String {
+    match last.len() < MIN_LONG {
+        true => last.into(),
+        false => format!("{}{LAST}", *MARK),
     }
 }
 
@@ -59,7 +62,7 @@ pub fn write(output: &mut impl Write, message: &mut ServerJsonRpcMessage) -> Res
     {
         for block in &mut result.content {
             if let ContentBlock::Text(block) = block {
-                long.take(&mut block.text);
+                long.last = long.take(&mut block.text);
             }
         }
         if let Some(Value::Object(fields)) = &mut result.structured_content {
@@ -77,15 +80,17 @@ pub fn write(output: &mut impl Write, message: &mut ServerJsonRpcMessage) -> Res
 #[derive(Default)]
 struct LongTexts {
     texts: Vec<String>,
+    /// The index of the last block, if it is long.
+    last: Option<usize>,
     /// The escaped texts; empty until they are first written.
     escaped: Vec<Vec<u8>>,
 }
 
 impl LongTexts {
-    /// Replaces a long text by a marker.
-    fn take(&mut self, text: &mut String) {
+    /// Replaces a long text by a marker and returns its index.
+    fn take(&mut self, text: &mut String) -> Option<usize> {
         if text.len() < MIN_LONG {
-            return;
+            return None;
         }
         let known = self.texts.iter().position(|known| known == text);
         let index = known.unwrap_or_else(|| {
@@ -94,6 +99,7 @@ impl LongTexts {
             self.texts.len() - 1
         });
         *text = mark(index);
+        Some(index)
     }
 
     /// Returns the index of a marker's text.
@@ -101,7 +107,10 @@ impl LongTexts {
         if self.texts.is_empty() {
             return None;
         }
-        let index = fragment.strip_prefix(MARK.as_str())?.parse().ok()?;
+        let index = match fragment.strip_prefix(MARK.as_str())? {
+            LAST => self.last?,
+            index => index.parse().ok()?,
+        };
         (index < self.texts.len()).then_some(index)
     }
 
@@ -248,6 +257,26 @@ mod tests {
             let message = answer(&texts, structured);
             let expected = serde_json::to_string(&message).unwrap();
             assert!(written(message) == expected, "{} bytes", expected.len());
+        }
+    }
+
+    #[test]
+    fn a_repeated_text_is_the_last_block() {
+        let long = |c: &str| c.repeat(MIN_LONG);
+        for texts in [
+            vec![long("a")],
+            vec![long("h"), long("a")],
+            vec!["short".into(), long("a")],
+            vec![long("h"), "short".into()],
+            vec![long("a"), long("a")],
+        ] {
+            let last = texts.last().unwrap();
+            let message = answer(&texts, json!({"content": repeat(last)}));
+            let written: Value = serde_json::from_str(&written(message)).unwrap();
+            let result = &written["result"];
+            assert_eq!(result["structuredContent"]["content"], last.as_str());
+            let blocks = result["content"].as_array().unwrap().iter();
+            assert!(blocks.map(|block| &block["text"]).eq(&texts));
         }
     }
 

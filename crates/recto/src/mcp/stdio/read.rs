@@ -173,7 +173,7 @@ impl Reader {
                         &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.admission.release(id);
+                    self.admission.cancel(id);
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}

@@ -15,6 +15,31 @@ use crate::acp_editor::{Editor, Habits, MAX_WAIT, Writes};
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
 
+/// The user has begun a file and not saved it.
+#[test]
+fn a_file_is_created_only_if_the_editor_has_no_text_of_it() {
+    let (editor, session) = Editor::in_session(Habits::default());
+    let path = editor.spelled("notes.txt");
+    editor.state.buffers.lock().unwrap().insert(path.clone(), "notes\n".into());
+    for encoding in ["utf-8", "base64"] {
+        let create = json!({"path": path, "content": "AAEC", "encoding": encoding});
+        let answer = editor.call(&session, "file_create", create);
+        assert_eq!(answer["_meta"]["error"]["code"], -32006, "{encoding}: {answer}");
+    }
+    assert_eq!(editor.state.buffers.lock().unwrap()[&path], "notes\n");
+    assert!(!editor.path("notes.txt").exists());
+    let write = json!({"path": path, "content": "new\n"});
+    let answer = editor.call(&session, "write_text_file", write);
+    let text = answer["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("overwritten"), "{answer}");
+    // An empty text is what some editors answer for a missing file.
+    let path = editor.spelled("empty.txt");
+    editor.state.buffers.lock().unwrap().insert(path.clone(), String::new());
+    let answer = editor.call(&session, "file_create", json!({"path": path, "content": "new\n"}));
+    assert_eq!(answer["isError"], false, "{answer}");
+    assert_eq!(editor.state.buffers.lock().unwrap()[&path], "new\n");
+}
+
 /// An editor that answers only when the test does, and a server linked to it.
 struct ManualEditor {
     editor: Editor,
@@ -126,16 +151,21 @@ fn every_editor_answer_leads_to_the_next_request_or_ends_the_call() {
         (old, vec![text("old"), error(-32601)], Err(EditorError::Unsupported)),
         (Some("ä\n\"\u{1}"), vec![text("ä\n\"\u{1}"), taken(), text("new")], written(Some("new"))),
         (Some(""), vec![text(""), taken(), text("new")], written(Some("new"))),
-        (None, vec![taken(), text("new")], written(Some("new"))),
-        (None, vec![taken(), error(-32002)], written(None)),
+        // A new file: the editor must have no text of it.
+        (None, vec![error(-32002), taken(), text("new")], written(Some("new"))),
+        (None, vec![text(""), taken(), text("new")], written(Some("new"))),
+        (None, vec![text(""), taken(), error(-32002)], written(None)),
+        (None, vec![text("old")], Ok(EditorOutcome::Conflict)),
+        (None, vec![text("\n")], Ok(EditorOutcome::Conflict)),
         (None, vec![error(-32000)], refused()),
+        (None, vec![taken()], no_text()),
+        (None, vec![text(""), error(-32000)], refused()),
     ];
     let manual = ManualEditor::new();
     let mut n_asked = 0;
     for (before, answers, expected) in rows {
         let outcome = manual.begin(before);
-        let methods = if before.is_some() { [READ, WRITE, READ] } else { [WRITE, READ, ""] };
-        for (method, answer) in methods.iter().zip(&answers) {
+        for (method, answer) in [READ, WRITE, READ].iter().zip(&answers) {
             n_asked += 1;
             let request = manual.request(n_asked);
             assert_eq!(request["method"], *method, "{before:?} {answers:?}");
@@ -194,15 +224,16 @@ fn an_unpaired_surrogate_is_rejected_and_the_link_survives() {
     let outcome = compared.recv_timeout(MAX_WAIT).unwrap();
     assert!(matches!(outcome, Err(EditorError::Refused { .. })), "{outcome:?}");
     let read_back = manual.begin(None);
-    manual.answer(&manual.request(3), taken());
-    half(4);
+    manual.answer(&manual.request(3), text(""));
+    manual.answer(&manual.request(4), taken());
+    half(5);
     assert_eq!(read_back.recv_timeout(MAX_WAIT), Ok(written(None)));
     // A complete pair is an ordinary character.
     let compared = manual.begin(Some("\u{1f980}"));
-    let id = manual.request(5)["id"].clone();
+    let id = manual.request(6)["id"].clone();
     let pair = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":"\ud83e\udd80"}}}}"#);
     manual.editor.send_line(&pair);
-    assert_eq!(manual.request(6)["method"], WRITE);
+    assert_eq!(manual.request(7)["method"], WRITE);
     drop(compared);
 }
 

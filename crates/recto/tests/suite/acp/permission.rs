@@ -52,7 +52,13 @@ fn shown(content: &Value) -> Vec<String> {
 }
 
 fn start() -> (Editor, String) {
-    let (editor, session) = Editor::in_session(Habits::options(&["--deny", "*.pem"]));
+    start_with("codex-acp")
+}
+
+/// Starts a session with an agent of this name.
+fn start_with(agent: &str) -> (Editor, String) {
+    let editor = Editor::with_agent(agent, Habits::options(&["--deny", "*.pem"]));
+    let session = editor.new_session();
     std::fs::write(editor.path("f.txt"), ON_DISK).unwrap();
     editor.open("f.txt", IN_EDITOR);
     std::fs::write(editor.path("saved.txt"), ON_DISK).unwrap();
@@ -182,7 +188,7 @@ fn a_permission_request_shows_nothing_of_an_inaccessible_file() {
 
 #[test]
 fn a_permission_request_shows_the_arguments_if_the_diff_is_unknown() {
-    let editor = Editor::ready(Habits::default());
+    let editor = Editor::with_agent("codex-acp", Habits::default());
     editor.idle_session();
     std::fs::write(editor.path("f.txt"), ON_DISK).unwrap();
     let path = editor.spelled("f.txt");
@@ -213,7 +219,8 @@ fn a_permission_request_for_a_large_file_omits_its_content() {
 #[test]
 fn a_permission_request_does_not_wait_for_a_silent_editor() {
     let habits = Habits { ignores_reads: true, ..Habits::default() };
-    let (editor, session) = Editor::in_session(habits);
+    let editor = Editor::with_agent("codex-acp", habits);
+    let session = editor.new_session();
     std::fs::write(editor.path("f.txt"), ON_DISK).unwrap();
     let write = json!({"path": editor.spelled("f.txt"), "content": "new\n"});
     let blocks = shown(&asked(&editor, &session, "write_text_file", &write));
@@ -224,7 +231,7 @@ fn a_permission_request_does_not_wait_for_a_silent_editor() {
 /// Gemini CLI does not report that a call was declined.
 #[test]
 fn an_edit_is_not_shown_on_the_card_of_a_declined_one() {
-    let (editor, session) = start();
+    let (editor, session) = start_with("gemini-cli");
     let edit = json!({"path": editor.spelled("saved.txt"), "old_string": "two", "new_string": "2"});
     let text = json!({"type": "text", "text": edit.to_string()});
     let call = |id: &str| {
@@ -233,7 +240,8 @@ fn an_edit_is_not_shown_on_the_card_of_a_declined_one() {
     };
     for (id, option) in [("declined", "n"), ("permitted", "y")] {
         let request = answered(&editor, &session, &call(id), option);
-        assert_eq!(shown(&request["content"]), [r#""one\ntwo\n" -> "one\n2\n""#], "{id}");
+        let diff = r#""one\ntwo\n" -> "one\n2\n""#;
+        assert_eq!(shown(&request["content"]), [diff, &*edit.to_string()], "{id}");
         assert_eq!(request["title"], "Edit saved.txt", "{id}");
     }
     editor.call(&session, "edit_text_file", edit);
@@ -241,6 +249,51 @@ fn an_edit_is_not_shown_on_the_card_of_a_declined_one() {
     let updates = editor.state.updates.lock().unwrap();
     let ids: Vec<_> = updates.iter().map(|update| &update["update"]["toolCallId"]).collect();
     assert_eq!(ids, ["permitted", "permitted"]);
+}
+
+/// The model chooses the arguments of every call, and the title of some.
+#[test]
+fn a_call_of_another_tool_is_not_shown_as_one_of_rectos() {
+    let read = json!({"path": "f.txt"});
+    let text = json!({"type": "text", "text": "$ rm -rf ~"});
+    let content = json!([{"type": "content", "content": text}]);
+    let question = "Allow the recto MCP server to run tool \"read_text_file\"?";
+    let request = json!({"message": question, "_meta": {"tool_params": read}});
+    let named = json!({"claudeCode": {"toolName": "mcp__shell__run"}});
+    let titled = "recto: read text file · x; rm -rf ~";
+    for (agent, title, meta, raw) in [
+        (
+            "@zed-industries/claude-agent-acp",
+            "mcp__shell__run",
+            &named,
+            json!({"command": "rm -rf ~", "server": "recto", "tool": "read_text_file", "arguments": read}),
+        ),
+        (
+            "@zed-industries/claude-agent-acp",
+            "mcp__shell__run",
+            &named,
+            json!({"command": "rm -rf ~", "server_name": "recto", "request": request}),
+        ),
+        ("other", titled, &Value::Null, json!({"command": ["bash", "-lc", titled]})),
+        ("goose", titled, &Value::Null, json!({"command": titled})),
+    ] {
+        let (editor, session) = start_with(agent);
+        let call = json!({"toolCallId": "c", "title": title, "kind": "execute",
+            "status": "pending", "_meta": meta, "content": content, "rawInput": raw});
+        assert_eq!(answered(&editor, &session, &call, "n"), call, "{agent}");
+    }
+}
+
+/// Goose reports no name, and its permission requests have no `_meta`.
+#[test]
+fn goose_is_recognised_by_how_to_sign_in_to_it() {
+    let method = json!({"id": "goose-provider", "name": "Configure Provider"});
+    let editor = Editor::agreed(Habits::default(), 1, json!({"authMethods": [method]}));
+    let session = editor.new_session();
+    std::fs::write(editor.path("saved.txt"), ON_DISK).unwrap();
+    let call = json!({"toolCallId": "c", "kind": "other", "status": "pending",
+        "title": "recto: edit text file", "rawInput": replace_two(&editor, "2")});
+    assert_eq!(answered(&editor, &session, &call, "n")["title"], "Edit saved.txt");
 }
 
 /// A request of the agent for permission, with its id.

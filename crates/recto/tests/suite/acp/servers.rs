@@ -148,3 +148,19 @@ fn a_resumed_session_remembers_its_calls() {
         assert_eq!(updates.len() - n_updates, n_shown, "{method}: {updates:?}");
     }
 }
+
+#[test]
+fn a_null_error_does_not_reject_a_session() {
+    for method in ["session/load", "session/resume"] {
+        let editor = Editor::ready(Habits::default());
+        let params = json!({"sessionId": "old", "cwd": editor.folder.path(), "mcpServers": [],
+            "_meta": {"nullError": true}});
+        editor.request(method, params);
+        editor.open("f.txt", "old unsaved\n");
+        let path = editor.spelled("f.txt");
+        let edit = json!({"path": path, "old_string": "old", "new_string": "new"});
+        let answer = editor.call("old", "edit_text_file", edit);
+        assert_eq!(answer["isError"], false, "{method}: {answer}");
+        assert_eq!(editor.state.buffers.lock().unwrap()[&path], "new unsaved\n", "{method}");
+    }
+}

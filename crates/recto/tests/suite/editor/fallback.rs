@@ -135,13 +135,13 @@ fn each_call_uses_the_editor_or_the_disk_as_the_table_says() {
         does all          buffer+  buffer+  disk+    buffer+  buffer+  buffer+  buffer+  buffer+  -32017
         cannot read       disk     disk     disk     disk     disk     disk     disk     disk     gone
         cannot write      buffer+  buffer+  disk+    buffer+  -32017   -32017   disk     disk     -32017
-        Read Refused      -32002   -32002   disk+    -32002   -32002   -32002   buffer+  buffer+  -32002
+        Read Refused      -32002   -32002   disk+    -32002   -32002   -32002   -32002   -32002   -32002
         Read NoSuchFile   disk     disk     disk+    disk     disk     disk     buffer+  buffer+  gone
-        Read Unsupported  disk     disk     disk+    disk     disk     disk     buffer+  buffer+  gone
-        Read NotSent      disk     disk     disk+    disk     disk     disk     buffer+  buffer+  gone
-        Read Unanswered   disk     disk     disk+    disk     disk     disk     buffer+  buffer+  gone
-        Read Silent       -32017   -32017   disk+    -32017   -32017   -32017   buffer+  buffer+  -32017
-        Read Cancelled    -32800   -32800   disk+    -32800   -32800   -32800   buffer+  buffer+  -32800
+        Read Unsupported  disk     disk     disk+    disk     disk     disk     disk     disk     gone
+        Read NotSent      disk     disk     disk+    disk     disk     disk     disk     disk     gone
+        Read Unanswered   disk     disk     disk+    disk     disk     disk     disk     disk     gone
+        Read Silent       -32017   -32017   disk+    -32017   -32017   -32017   -32017   -32017   -32017
+        Read Cancelled    -32800   -32800   disk+    -32800   -32800   -32800   -32800   -32800   -32800
         Write Refused     buffer+  buffer+  disk+    buffer+  -32002   -32002   -32002   -32002   -32017
         Write NoSuchFile  buffer+  buffer+  disk+    buffer+  -32002   -32002   disk     disk     -32017
         Write Unsupported buffer+  buffer+  disk+    buffer+  -32017   -32017   disk     disk     -32017

@@ -60,7 +60,8 @@ fn a_new_file_exists_before_it_is_saved() {
 #[test]
 fn a_file_that_only_a_lost_editor_had_does_not_exist() {
     let lost = Accident::Fails(EditorError::NotSent);
-    let editor = ScriptedEditor::new(Habits::default()).with(Verb::Read, 0, lost);
+    // After the two reads of the write.
+    let editor = ScriptedEditor::new(Habits::default()).with(Verb::Read, 3, lost);
     let fixture = EditorFixture::new(editor);
     let path = fixture.path("new.txt");
     answer(fixture.call("write_text_file", json!({"path": path, "content": "a\n"})));
@@ -71,6 +72,46 @@ fn a_file_that_only_a_lost_editor_had_does_not_exist() {
     let create = json!({"path": path, "content": "AAE=", "encoding": "base64"});
     answer(fixture.call("file_create", create));
     assert_eq!(fixture.disk("new.txt").as_deref(), Some("\0\u{1}"));
+}
+
+const NOTES: &str = "the user's notes\n";
+
+#[test]
+fn a_new_file_of_the_user_that_is_not_saved_is_not_created_again() {
+    for lacks_write in [false, true] {
+        let habits = Habits { is_empty_for_missing: true, lacks_write, ..Habits::default() };
+        for encoding in ["utf-8", "base64"] {
+            let fixture = EditorFixture::new(ScriptedEditor::new(habits.clone()));
+            let path = fixture.path("notes.txt");
+            fixture.editor.open(&path, NOTES);
+            let create = json!({"path": path, "content": "AAEC", "encoding": encoding});
+            assert_eq!(code(fixture.call("file_create", create.clone())), -32006, "{encoding}");
+            assert_eq!(fixture.buffer("notes.txt").as_deref(), Some(NOTES), "{encoding}");
+            assert_eq!(fixture.disk("notes.txt"), None, "{encoding}");
+            let other = json!({"path": fixture.path("other.txt"), "content": "AAEC",
+                "encoding": encoding});
+            answer(fixture.call("file_create", other));
+        }
+    }
+}
+
+#[test]
+fn a_write_to_a_new_file_of_the_user_that_is_not_saved_is_not_a_creation() {
+    let fixture = EditorFixture::new(ScriptedEditor::new(Habits::default()));
+    let path = fixture.path("notes.txt");
+    fixture.editor.open(&path, NOTES);
+    let stale = recto_text::Digest::of(b"other").to_string();
+    let write = json!({"path": path, "content": "a\n", "expected_hash": stale});
+    assert_eq!(code(fixture.call("write_text_file", write)), -32001, "it was never read");
+    let written = answer(fixture.call("write_text_file", json!({"path": path, "content": "a\n"})));
+    assert_eq!((&written["created"], &written["notes"]), (&json!(false), &json!([UNSAVED])));
+    assert_eq!(fixture.buffer("notes.txt").as_deref(), Some("a\n"));
+
+    // The session knows the file now, and the user types again.
+    fixture.editor.open(&path, NOTES);
+    let again = json!({"path": path, "content": "b\n"});
+    assert_eq!(code(fixture.call("write_text_file", again)), -32013);
+    assert_eq!(fixture.buffer("notes.txt").as_deref(), Some(NOTES));
 }
 
 #[test]
@@ -152,7 +193,8 @@ fn large_files_and_bytes_stay_on_the_disk() {
     let new = json!({"path": fixture.path("new.txt"), "content": line.repeat((16 << 20) / 15)});
     assert_eq!(answer(fixture.call("write_text_file", new))["notes"], says);
     assert!(fixture.disk("new.txt").is_some());
-    assert_eq!((fixture.editor.count(Verb::Read), fixture.editor.count(Verb::Write)), (0, 0));
+    // The editor was asked whether it has text of the two new files.
+    assert_eq!((fixture.editor.count(Verb::Read), fixture.editor.count(Verb::Write)), (2, 0));
 }
 
 #[test]

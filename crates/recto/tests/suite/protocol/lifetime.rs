@@ -396,6 +396,38 @@ fn a_write_cancelled_while_it_waits_changes_nothing() {
 }
 
 #[test]
+fn the_id_of_a_cancelled_call_is_pending_until_the_call_returns() {
+    let mut server = Server::ready(&[]);
+    let held = block_writes(&server);
+    let id = write(&mut server, "first.txt");
+    server.check_serves();
+    cancel(&mut server, id);
+    let again = |server: &mut Server| {
+        let arguments = json!({"path": server.spelled("again.txt"), "content": "again\n"});
+        let params = json!({"name": "write_text_file", "arguments": arguments});
+        server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+        server.next().unwrap()
+    };
+    // A call that waits for a lock notices the cancellation after a while.
+    let start = Instant::now();
+    let answer = again(&mut server);
+    assert_eq!(answer["error"]["message"], "A request with this id is pending", "{answer}");
+    drop(held);
+    loop {
+        let answer = again(&mut server);
+        if answer.get("error").is_none() {
+            assert_eq!(answer["id"], id);
+            assert_eq!(answer["result"]["isError"], false, "{answer}");
+            break;
+        }
+        assert!(start.elapsed() < AT_LAST, "{answer}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(std::fs::read_to_string(server.path("again.txt")).unwrap(), "again\n");
+    assert!(!server.path("first.txt").exists());
+}
+
+#[test]
 fn cancelled_calls_free_their_slots() {
     let mut server = Server::ready(&[]);
     let _held = block_writes(&server);

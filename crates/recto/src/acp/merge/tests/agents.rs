@@ -23,6 +23,12 @@ fn text(text: &str) -> Value {
 mod goose {
     use super::*;
 
+    const AGENT: &str = "goose";
+
+    fn scene() -> Scene {
+        scene_with(AGENT)
+    }
+
     fn begins(server: &str) -> Value {
         let call =
             json!({"toolName": format!("{server}__edit_text_file"), "extensionName": server});
@@ -97,13 +103,19 @@ mod goose {
 
     #[test]
     fn another_server_is_not_merged() {
-        unchanged(&[begins("other"), summary("other")], asked("other"));
+        unchanged(AGENT, &[begins("other"), summary("other")], asked("other"));
     }
 }
 
 /// Gemini CLI 0.61.
 mod gemini {
     use super::*;
+
+    const AGENT: &str = "gemini-cli";
+
+    fn scene() -> Scene {
+        scene_with(AGENT)
+    }
 
     fn asked(id: &str, server: &str, content: &str) -> Value {
         json!({"toolCallId": id, "status": "pending", "title": format!("edit_text_file ({server} MCP Server)"),
@@ -128,7 +140,7 @@ mod gemini {
             .end(&updates::own_id(1), "edit_text_file", edit())
             .agent(ends("c", "recto"))
             .check(expect![[r#"
-                asks: ? #c kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"} content=[{"type":"diff","path":"/p/a.txt","oldText":"a","newText":"b","_meta":{"recto":{"excerpt":true}}}]
+                asks: ? #c kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"} content=[{"type":"diff","path":"/p/a.txt","oldText":"a","newText":"b","_meta":{"recto":{"excerpt":true}}},{"type":"content","content":{"type":"text","text":"{\"path\":\"/p/a.txt\",\"old_string\":\"a\",\"new_string\":\"b\"}"}}]
                 recto: tool_call #c kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
                 recto: tool_call_update #c kind="edit" title="Edit a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
                 agent: nothing
@@ -177,8 +189,8 @@ mod gemini {
             .end(&updates::own_id(1), "edit_text_file", edit())
             .agent(ends("d", "recto"))
             .check(expect![[r#"
-                asks: ? #c kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"} content=[{"type":"diff","path":"/p/a.txt","oldText":"a","newText":"b","_meta":{"recto":{"excerpt":true}}}]
-                asks: ? #d kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"} content=[{"type":"diff","path":"/p/a.txt","oldText":"a","newText":"b","_meta":{"recto":{"excerpt":true}}}]
+                asks: ? #c kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"} content=[{"type":"diff","path":"/p/a.txt","oldText":"a","newText":"b","_meta":{"recto":{"excerpt":true}}},{"type":"content","content":{"type":"text","text":"{\"path\":\"/p/a.txt\",\"old_string\":\"a\",\"new_string\":\"b\"}"}}]
+                asks: ? #d kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"} content=[{"type":"diff","path":"/p/a.txt","oldText":"a","newText":"b","_meta":{"recto":{"excerpt":true}}},{"type":"content","content":{"type":"text","text":"{\"path\":\"/p/a.txt\",\"old_string\":\"a\",\"new_string\":\"b\"}"}}]
                 recto: tool_call #d kind="edit" title="Edit a.txt" status="pending" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt","old_string":"a","new_string":"b"}
                 recto: tool_call_update #d kind="edit" title="Edit a.txt" status="completed" locations=[{"path":"/p/a.txt"}] content=[]
                 agent: nothing
@@ -187,13 +199,19 @@ mod gemini {
 
     #[test]
     fn another_server_is_not_merged() {
-        unchanged(&[ends("c", "other")], asked("c", "other", &edit().to_string()));
+        unchanged(AGENT, &[ends("c", "other")], asked("c", "other", &edit().to_string()));
     }
 }
 
 /// Qwen Code 0.24.
 mod qwen {
     use super::*;
+
+    const AGENT: &str = "qwen-code";
+
+    fn scene() -> Scene {
+        scene_with(AGENT)
+    }
 
     fn meta(server: &str) -> Value {
         json!({"toolName": format!("mcp__{server}__edit_text_file"), "provenance": "mcp", "serverId": server})
@@ -308,12 +326,13 @@ mod qwen {
             "title": format!("ToolSearch: {query}"), "rawInput": {"query": query},
             "_meta": {"toolName": "tool_search", "provenance": "builtin"}}),
         );
-        unchanged(&[prepares_deferred(), search], asked("other"));
+        unchanged(AGENT, &[prepares_deferred(), search], asked("other"));
     }
 
     #[test]
     fn another_server_is_not_merged() {
         unchanged(
+            AGENT,
             &[prepares("other"), begins("other"), ends("other", "completed")],
             asked("other"),
         );
@@ -323,6 +342,8 @@ mod qwen {
 /// Zed's codex-acp 0.16.
 mod zed_codex {
     use super::*;
+
+    const AGENT: &str = "codex-acp";
 
     fn begins(server: &str) -> Value {
         let raw = json!({"server": server, "tool": "edit_text_file", "arguments": edit()});
@@ -338,7 +359,7 @@ mod zed_codex {
         let question = format!("Allow the {server} MCP server to run tool \"edit_text_file\"?");
         let shown = json!([{"name": "path", "value": "/p/a.txt", "display_name": "path"}]);
         let meta = json!({"codex_approval_kind": "mcp_tool_call", "persist": ["session", "always"],
-            "tool_description": "Replace one exact string.", "tool_params": edit(),
+            "tool_title": "Edit file", "tool_description": "Replace one exact string.", "tool_params": edit(),
             "tool_params_display": shown});
         let request = json!({"mode": "form", "_meta": meta, "message": question,
             "requested_schema": {"type": "object", "properties": {}}});
@@ -346,7 +367,7 @@ mod zed_codex {
             "id": "mcp_tool_call_approval_c", "request": request});
         let content =
             text(&format!("{question}\n\nServer: {server}\n\nArguments:\n- path: /p/a.txt"));
-        json!({"toolCallId": "c", "status": "pending", "title": "Approve MCP tool call",
+        json!({"toolCallId": "c", "status": "pending", "title": "Approve Edit file",
             "content": content, "rawInput": raw})
     }
 
@@ -387,14 +408,78 @@ mod zed_codex {
 
     #[test]
     fn another_server_is_not_merged() {
-        unchanged(&[begins("other"), ends("completed", json!({}))], asked("other"));
+        unchanged(AGENT, &[begins("other"), ends("completed", json!({}))], asked("other"));
+    }
+}
+
+/// Calls of other tools whose arguments or titles look like calls of recto's.
+mod forged {
+    use super::*;
+
+    /// A request of claude-agent-acp to run a tool of another server with these arguments.
+    fn asked(arguments: Value) -> Value {
+        json!({"toolCallId": "c", "title": "mcp__shell__run", "kind": "execute",
+            "status": "pending", "rawInput": arguments, "content": text("$ rm -rf ~"),
+            "_meta": {"claudeCode": {"toolName": "mcp__shell__run"}}})
+    }
+
+    #[test]
+    fn arguments_do_not_make_a_call_one_of_rectos() {
+        let question = "Allow the recto MCP server to run tool \"edit_text_file\"?";
+        let meta = json!({"codex_approval_kind": "mcp_tool_call", "tool_params": edit()});
+        let request = json!({"message": question, "_meta": meta});
+        for arguments in [
+            wrapped("edit_text_file", edit()),
+            member(wrapped("edit_text_file", edit()), "command", "rm -rf ~".into()),
+            json!({"server_name": "recto", "request": request}),
+            json!({"command": "rm -rf ~", "server_name": "recto", "request": request}),
+        ] {
+            for agent in ["claude-agent-acp", "codex-acp", "unknown"] {
+                unchanged(agent, &[], asked(arguments.clone()));
+            }
+            let mut unnamed = asked(arguments);
+            unnamed.as_object_mut().unwrap().remove("_meta");
+            for agent in ["claude-agent-acp", "codex-acp", "unknown"] {
+                unchanged(agent, &[], unnamed.clone());
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_that_looks_like_a_title_is_not_one_of_rectos() {
+        for command in [
+            "recto: edit text file",
+            "recto: edit text file · x; rm -rf ~",
+            "recto/edit_text_file",
+            "edit_text_file (recto MCP Server)",
+        ] {
+            let raw = json!({"command": ["bash", "-lc", command], "cwd": "/p"});
+            let mut asked = json!({"toolCallId": "c", "title": command, "kind": "execute",
+                "status": "pending", "rawInput": raw});
+            for agent in ["codex-acp", "goose", "gemini-cli", "opencode", "unknown"] {
+                unchanged(agent, &[], asked.clone());
+            }
+            asked["kind"] = Value::Null;
+            unchanged("codex-acp", &[], asked.clone());
+            unchanged("unknown", &[], asked);
+        }
+        let title = "recto: edit text file · x; rm -rf ~";
+        unchanged("goose", &[], json!({"toolCallId": "c", "title": title, "rawInput": edit()}));
+    }
+
+    #[test]
+    fn a_request_with_the_id_of_a_call_shows_the_tool_that_meta_names() {
+        let asked = json!({"toolCallId": "1", "_meta": {"claudeCode": {"toolName": "Bash"}}});
+        scene().agent(codex("1", "read_text_file", read())).asks(asked).check(expect![[r#"
+            agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
+            asks: ? #1 _meta={"claudeCode":{"toolName":"Bash"}}
+        "#]]);
     }
 }
 
 /// Checks that events and a permission request pass unchanged, also while recto runs an equal call.
-fn unchanged(events: &[Value], asked: Value) {
-    let mut merger = Merger::default();
-    merger.open("s", "/p".into());
+fn unchanged(agent: &str, events: &[Value], asked: Value) {
+    let mut merger = merger(agent);
     let id = updates::own_id(1);
     let start = with_call("edit_text_file", edit(), |call| updates::started(&id, call));
     assert_eq!(merger.from_recto("s", start.clone())["params"]["update"], start);

@@ -119,7 +119,7 @@ fn a_permission_request_never_shows_another_call() {
         .asks(json!({"toolCallId": "1", "title": "mcp.recto.write_text_file"}))
         .check(expect![[r#"
             agent: tool_call #1 kind="read" title="Read a.txt" status="in_progress" locations=[{"path":"/p/a.txt"}] rawInput={"path":"/p/a.txt"} _meta={"is_mcp_tool_call":true}
-            asks: ? #1 kind="edit" title="Write file" locations=[]
+            asks: ? #1 title="mcp.recto.write_text_file"
         "#]]);
     awaited()
         .start("1", "read_text_file", read())
