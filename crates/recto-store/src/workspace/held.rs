@@ -182,8 +182,9 @@ impl Slot for WorkspaceHold<'_> {
     fn create_bytes(self: Box<Self>, bytes: &[u8]) -> Result<Written, WriteError<'static>> {
         let on_disk = self.reserved.on_disk()?;
         if on_disk.content == DiskContent::Missing {
-            let text = self.workspace.ask(&self.path, &on_disk, self.context)?;
-            if text.is_some_and(|text| !text.is_empty()) {
+            // Editors have different errors for a missing file, and none for text that they have.
+            let text = self.workspace.ask(&self.path, &on_disk, self.context);
+            if text.is_ok_and(|text| text.is_some_and(|text| !text.is_empty())) {
                 return Err(self.found_new(&on_disk));
             }
         }

@@ -98,7 +98,7 @@ fn a_write_that_the_editor_reverts_is_not_reported_as_written() {
         match (is_late, &actual) {
             (true, Actual::Answer { .. }) => {}
             (false, Actual::Error { code: -32018, message, .. }) => {
-                assert!(message.starts_with("The editor still has the text"), "{message}");
+                assert!(message.starts_with("The editor still has the previous text"), "{message}");
             }
             _ => panic!("is_late {is_late}: {actual:?}"),
         }
