@@ -157,8 +157,10 @@ fn every_editor_answer_leads_to_the_next_request_or_ends_the_call() {
         (None, vec![text(""), taken(), error(-32002)], written(None)),
         (None, vec![text("old")], Ok(EditorOutcome::Conflict)),
         (None, vec![text("\n")], Ok(EditorOutcome::Conflict)),
-        (None, vec![error(-32000)], refused()),
-        (None, vec![taken()], no_text()),
+        // Editors have different errors for a missing file.
+        (None, vec![error(-32000), taken(), text("new")], written(Some("new"))),
+        (None, vec![error(-32000), error(-32000)], refused()),
+        (None, vec![taken(), taken(), text("new")], written(Some("new"))),
         (None, vec![text(""), error(-32000)], refused()),
     ];
     let manual = ManualEditor::new();
