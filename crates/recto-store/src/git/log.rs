@@ -322,7 +322,8 @@ impl History {
         targets: &[Candidate<'_>],
     ) -> Result<Vec<Option<usize>>, Stop> {
         let fingerprint = |entry: &TreeEntry| self.fingerprint(entry);
-        RenameSearch { sources, targets, finds_copies: false, fingerprint }.run()
+        let check = &|| self.check();
+        RenameSearch { sources, targets, finds_copies: false, fingerprint, check }.run()
     }
 
     /// Returns the file of the old tree that an added file was renamed or copied from, as
@@ -341,8 +342,9 @@ impl History {
             .collect();
         let targets = [Candidate { path, entry }];
         let fingerprint = |entry: &TreeEntry| self.fingerprint(entry);
+        let (check, sources) = (&|| self.check(), &sources);
         let search =
-            RenameSearch { sources: &sources, targets: &targets, finds_copies: true, fingerprint };
+            RenameSearch { sources, targets: &targets, finds_copies: true, fingerprint, check };
         let found = search.run()?;
         Ok(found[0].map(|source| sources[source].path.to_vec()))
     }
