@@ -1,0 +1,65 @@
+//! Repositories that are small and would take much time or memory, and how an answer says that it is
+//! not complete.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use recto_store::memory_budget::MemoryBudget;
+use serde_json::json;
+
+use super::fixture::{Git, RepoDir, serve};
+use super::history::history;
+use crate::server::Server;
+
+/// Commits 300,000 paths of 3.6 KB that are stored in 16 trees, after an empty commit.
+fn commit_long_paths(git: &Git) {
+    git.commit("empty");
+    let name = "n".repeat(240);
+    let tree_of = |entries: String| git.run_with(&["mktree"], entries.as_bytes());
+    let many = |entry: String| {
+        tree_of((100..650).map(|n| format!("{entry}\t{name}{n}\n")).collect::<String>())
+    };
+    let blob = git.run_with(&["hash-object", "-w", "--stdin"], b"");
+    let mut tree = many(format!("100644 blob {blob}"));
+    tree = many(format!("040000 tree {tree}"));
+    for _ in 0..13 {
+        tree = tree_of(format!("040000 tree {tree}\t{name}\n"));
+    }
+    let commit = git.run(&["commit-tree", &tree, "-p", "HEAD", "-m", "long"]);
+    git.run(&["update-ref", "refs/heads/main", &commit]);
+}
+
+#[test]
+fn walks_and_comparisons_of_trees_stop_when_there_is_no_memory() {
+    let place = RepoDir::new();
+    let git = place.repository("project");
+    commit_long_paths(&git);
+    let mut served = serve(&[&git.top]);
+    let budget = |n_bytes| Arc::new(MemoryBudget::new(n_bytes, Duration::ZERO)).for_call();
+    served.caller.memory = budget(32 << 20);
+    let listing = served.all("main", git.top.to_str().unwrap()).unwrap();
+    assert_eq!(listing.stopped, Some("all memory for calls was in use"));
+    assert!((1_000..20_000).contains(&listing.files.len()), "{}", listing.files.len());
+    served.caller.memory = budget(32 << 20);
+    let error = history(&served, &git, "").changes("main~1", "main").unwrap_err();
+    assert!(error.to_string().contains("name a path"), "{error}");
+}
+
+#[test]
+fn long_paths_take_bounded_memory() {
+    let mut server = Server::ready(&[]);
+    let git = Git { top: server.path("project") };
+    std::fs::create_dir(&git.top).unwrap();
+    git.run(&["init", "--quiet", "-b", "main"]);
+    commit_long_paths(&git);
+    let n_before = server.most_resident_bytes();
+    for (tool, arguments) in [
+        ("ReadDiff", json!({"path": git.top, "from": "main~1", "to": "main"})),
+        ("ListFiles", json!({"pattern": git.path("**"), "commit": "main"})),
+    ] {
+        let answer = server.call(tool, arguments);
+        assert_eq!(answer["result"]["isError"] == true, tool == "ReadDiff", "{tool}: {answer}");
+        let n_bytes = server.most_resident_bytes() - n_before;
+        assert!(n_bytes < 450 << 20, "{tool}: {n_bytes}");
+    }
+}
