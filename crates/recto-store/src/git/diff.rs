@@ -92,6 +92,8 @@ pub struct Changes {
     pub files: Vec<FileChange>,
     /// The budget that ended the comparison early, as text.
     pub stopped: Option<String>,
+    /// Whether there was no time to search for renames.
+    pub is_without_renames: bool,
     /// Submodules, which are not compared with the disk.
     pub n_submodules: usize,
 }
@@ -156,9 +158,9 @@ impl History {
             }
         }
         // Without time to look for renames, files are removed and added.
-        let found = match self.renames(&removed, &added) {
-            Err(Stop::Time) => vec![None; added.len()],
-            found => found?,
+        let (found, is_without_renames) = match self.renames(&removed, &added) {
+            Err(Stop::Time) => (vec![None; added.len()], true),
+            found => (found?, false),
         };
         let is_renamed: HashSet<&[u8]> =
             found.iter().flatten().map(|source| removed[*source].path).collect();
@@ -166,7 +168,7 @@ impl History {
         let source_of: HashMap<&[u8], &Candidate<'_>> = pairs
             .filter_map(|(target, source)| Some((target.path, &removed[(*source)?])))
             .collect();
-        let mut changes = Changes::default();
+        let mut changes = Changes { is_without_renames, ..Changes::default() };
         for EntryChange { path, before, after } in changed {
             let source = source_of.get(&path[..]).filter(|_| before.is_none());
             if after.is_none() && is_renamed.contains(&path[..]) {
@@ -219,7 +221,7 @@ impl History {
             match self.disk_change(path, before, &mut changes.n_submodules) {
                 Ok(change) => changes.files.extend(change),
                 Err(Stop::Time) => {
-                    changes.stopped = Some(format!("{} seconds", self.max_time.as_secs()));
+                    changes.stopped = Some(self.time_limit());
                     break;
                 }
                 Err(stop) => return Err(self.error(stop, TOO_SLOW)),

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use recto_store::git::{GitRevisions, History};
 use recto_store::memory_budget::MemoryBudget;
+use recto_store::{AtRevision, Context, Error, RevisionFile, Revisions};
+use recto_tools::{AnswerForm, Call, Calls, Delivery, Served};
 use serde_json::json;
 
 use super::fixture::{Git, RepoDir, serve};
@@ -62,4 +65,46 @@ fn long_paths_take_bounded_memory() {
         let n_bytes = server.most_resident_bytes() - n_before;
         assert!(n_bytes < 450 << 20, "{tool}: {n_bytes}");
     }
+}
+
+/// Revisions whose histories have little time.
+struct Impatient(GitRevisions);
+
+impl Revisions for Impatient {
+    fn at(&self, revision: &str, path: &str, context: &Context) -> Result<AtRevision, Error> {
+        self.0.at(revision, path, context)
+    }
+
+    fn file(&self, revision: &str, path: &str, context: &Context) -> Result<RevisionFile, Error> {
+        self.0.file(revision, path, context)
+    }
+
+    fn history(&self, path: &str, context: &Context) -> Result<History, Error> {
+        Ok(self.0.history(path, context)?.with_max_time(Duration::from_secs(1)))
+    }
+}
+
+#[test]
+fn a_diff_without_time_to_compare_all_files_says_so() {
+    let place = RepoDir::new();
+    let git = place.repository("project");
+    // Two orders of the same lines, which are slow to compare.
+    for factor in [7_919, 6_271] {
+        for file in 0..40 {
+            let lines = (0..30_011).map(|n| format!("{file} {}\n", n * factor % 30_011));
+            git.write(format!("{file:02}.txt"), lines.collect::<String>());
+        }
+        git.commit("all");
+    }
+    let revisions = Impatient(serve(&[&git.top]).revisions);
+    let store = Arc::new(super::fixture::store(&[&git.top]));
+    let delivery = Delivery { form: AnswerForm::Both, max_bytes: 1 << 20 };
+    let calls = Calls::new(store, Arc::new(revisions), Served::all(), git.top.clone(), delivery);
+    let tool = calls.served().find("ReadDiff").unwrap();
+    let arguments = json!({"from": "HEAD~1", "to": "HEAD"}).as_object().cloned().unwrap();
+    let answer = calls.call(tool, arguments, &Call::default()).unwrap();
+    assert_eq!(answer.structured["truncated"], true);
+    assert_eq!(answer.structured["total"], 40);
+    assert!(answer.head.contains("; stopped after 1 seconds"), "{}", answer.head);
+    assert!(!answer.head.contains(", +"), "{}", answer.head);
 }
