@@ -19,6 +19,7 @@ use super::renames::Candidate;
 use super::revision::Peel;
 use super::tree::TreeEntry;
 use super::tree_diff::EntryChange;
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::glob::Glob;
 use crate::limits;
@@ -94,6 +95,8 @@ pub struct Changes {
     pub stopped: Option<String>,
     /// Whether there was no time to search for renames.
     pub is_without_renames: bool,
+    /// How many directories on disk could not be read.
+    pub n_unreadable: u64,
     /// Submodules, which are not compared with the disk.
     pub n_submodules: usize,
 }
@@ -191,6 +194,7 @@ impl History {
         let old = old.map_err(|stop| self.error(stop, TOO_SLOW))?;
         let mut paths: BTreeMap<Vec<u8>, Option<TreeEntry>> =
             old.into_iter().map(|change| (change.path, change.after)).collect();
+        let mut changes = Changes::default();
         let folder = self.on_disk(below);
         let is_dir = self.local.probe_link(&folder, &self.context)?.is_dir();
         if is_dir {
@@ -202,7 +206,18 @@ impl History {
                 let entry = paths.get(path).copied().flatten();
                 entry.is_some_and(|entry| entry.kind == EntryKind::Commit)
             };
-            let mut listed = self.local.list(&request, &self.context)?.files;
+            let walk_deadline = Some(self.started + self.max_time);
+            let context = Context { walk_deadline, ..self.context.clone() };
+            let listing = self.local.list(&request, &context)?;
+            changes.n_unreadable = listing.n_unreadable;
+            changes.stopped = match listing.stopped {
+                Some(_) if self.is_time_over() => Some(self.time_limit()),
+                None if listing.total > listing.files.len() as u64 => {
+                    Some(format!("{} files", listing.files.len()))
+                }
+                stopped => stopped.map(String::from),
+            };
+            let mut listed = listing.files;
             listed.retain(|file| {
                 let path = [&prefix[..], file.as_bytes()].concat();
                 let slashes = memchr::memchr_iter(b'/', &path);
@@ -216,7 +231,6 @@ impl History {
         } else if !below.is_empty() {
             paths.entry(below.to_vec()).or_default();
         }
-        let mut changes = Changes::default();
         for (path, before) in paths {
             match self.disk_change(path, before, &mut changes.n_submodules) {
                 Ok(change) => changes.files.extend(change),

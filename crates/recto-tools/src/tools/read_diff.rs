@@ -269,7 +269,9 @@ fn answer(
     let is_late = is_unread || hunks.is_stopped || changes.is_without_renames;
     let stopped = changes.stopped.clone().or_else(|| is_late.then(|| history.time_limit()));
     let mut head = match n_files {
-        0 if stopped.is_some() => format!("no difference found in {top}"),
+        0 if stopped.is_some() || changes.n_unreadable > 0 => {
+            format!("no difference found in {top}")
+        }
         0 => format!("no difference in {top}"),
         1 => format!("1 file differs in {top}{counts}"),
         n if n_listed < n => format!("first {n_listed} of {n} files that differ in {top}"),
@@ -287,10 +289,16 @@ fn answer(
     if let Some(path) = &hunks.cut_at {
         head.push_str(&format!("; hunks are cut in {path}; name a path to read the rest"));
     }
+    if changes.n_unreadable > 0 {
+        head.push_str(&format!("; directories that cannot be read: {}", changes.n_unreadable));
+    }
     if changes.n_submodules > 0 {
         head.push_str(&format!("; submodules not compared: {}", changes.n_submodules));
     }
-    let is_cut = n_listed < n_files || stopped.is_some() || hunks.cut_at.is_some();
+    let is_cut = n_listed < n_files
+        || stopped.is_some()
+        || changes.n_unreadable > 0
+        || hunks.cut_at.is_some();
     let structured = json!({
         "files": summary.rows,
         "total": n_files,

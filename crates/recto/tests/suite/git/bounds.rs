@@ -108,3 +108,17 @@ fn a_diff_without_time_to_compare_all_files_says_so() {
     assert!(answer.head.contains("; stopped after 1 seconds"), "{}", answer.head);
     assert!(!answer.head.contains(", +"), "{}", answer.head);
 }
+
+#[test]
+fn a_comparison_with_an_incomplete_listing_of_the_disk_says_so() {
+    let place = RepoDir::new();
+    let git = place.with_files("project", &[("a.txt", "a\n")]);
+    let name = "n".repeat(240);
+    for n in 0..5_000 {
+        git.write(format!("new/{name}{n}"), "");
+    }
+    let mut served = serve(&[&git.top]);
+    served.caller.memory = Arc::new(MemoryBudget::new(1 << 20, Duration::ZERO)).for_call();
+    let changes = history(&served, &git, "").changes_on_disk("HEAD").unwrap();
+    assert_eq!(changes.stopped.as_deref(), Some("all memory for calls was in use"));
+}
