@@ -231,8 +231,9 @@ impl History {
         } else if !below.is_empty() {
             paths.entry(below.to_vec()).or_default();
         }
+        let mut leading = LeadingLinks::default();
         for (path, before) in paths {
-            match self.disk_change(path, before, &mut changes.n_submodules) {
+            match self.disk_change(path, before, &mut leading, &mut changes.n_submodules) {
                 Ok(change) => changes.files.extend(change),
                 Err(Stop::Time) => {
                     changes.stopped = Some(self.time_limit());
@@ -249,6 +250,7 @@ impl History {
         &self,
         path: Vec<u8>,
         before: Option<TreeEntry>,
+        leading: &mut LeadingLinks,
         n_submodules: &mut usize,
     ) -> Result<Option<FileChange>, Stop> {
         self.check()?;
@@ -257,10 +259,9 @@ impl History {
             *n_submodules += 1;
             return Ok(None);
         }
-        let seen = match self.local.probe_link(&on_disk, &self.context) {
-            // A directory of the path is now a link to a place outside.
-            Err(Error::PermissionDenied { .. } | Error::PathTooLong { .. }) => None,
-            seen => seen?.kind,
+        let seen = match leading.is_below_link(&path, |folder| self.kind_on_disk(folder))? {
+            true => None,
+            false => self.kind_on_disk(&path)?,
         };
         let after = match seen {
             Some(FileKind::File) => {
@@ -303,6 +304,14 @@ impl History {
         match (before, &after) {
             (None, None) => Ok(None),
             _ => Ok(Some(file_change(path, None, before, after))),
+        }
+    }
+
+    fn kind_on_disk(&self, path: &[u8]) -> Result<Option<FileKind>, Stop> {
+        match self.local.probe_link(&self.on_disk(path), &self.context) {
+            // A directory of the path is now a link to a place outside.
+            Err(Error::PermissionDenied { .. } | Error::PathTooLong { .. }) => Ok(None),
+            seen => Ok(seen?.kind),
         }
     }
 
@@ -349,6 +358,38 @@ impl History {
         let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
         let is_binary = is_binary(&before) || is_binary(&after);
         Ok(Some(Versions { before, after, is_binary }))
+    }
+}
+
+/// Finds out which of some sorted paths have a directory that is now a symbolic link.
+#[derive(Default)]
+struct LeadingLinks {
+    /// A path of whose directories none is a link.
+    checked: Vec<u8>,
+    /// The last directory that is a link, with a slash.
+    link: Option<Vec<u8>>,
+}
+
+impl LeadingLinks {
+    fn is_below_link(
+        &mut self,
+        path: &[u8],
+        kind: impl Fn(&[u8]) -> Result<Option<FileKind>, Stop>,
+    ) -> Result<bool, Stop> {
+        if self.link.as_ref().is_some_and(|link| path.starts_with(link)) {
+            return Ok(true);
+        }
+        for slash in memchr::memchr_iter(b'/', path) {
+            if self.checked.starts_with(&path[..=slash]) {
+                continue;
+            }
+            if kind(&path[..slash])? == Some(FileKind::Symlink) {
+                self.link = Some(path[..=slash].to_vec());
+                return Ok(true);
+            }
+        }
+        self.checked = path.to_vec();
+        Ok(false)
     }
 }
 

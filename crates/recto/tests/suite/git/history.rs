@@ -370,3 +370,26 @@ fn hidden_files_are_neither_compared_nor_searched() {
     let denied = served.revisions.history(secret.to_str().unwrap(), &served.caller);
     assert!(with_hint(denied.err().unwrap()).starts_with("Permission denied"));
 }
+
+/// Returns the letter and the path of each file that differs from the disk.
+fn differs_on_disk(served: &Served, git: &Git, path: &str) -> Vec<String> {
+    let changes = history(served, git, path).changes_on_disk("HEAD").unwrap();
+    changes.files.iter().map(|file| format!("{}\t{}", file.status.letter(), file.shown())).collect()
+}
+
+#[test]
+fn files_below_a_directory_that_is_now_a_link_are_removed() {
+    let place = RepoDir::new();
+    let files = [("a/one.txt", "1\n"), ("a/deep/two.txt", "2\n"), ("a-b", "3\n"), ("b/x", "x\n")];
+    let git = place.with_files("project", &files);
+    std::fs::rename(git.path("a"), git.path(".git/moved")).unwrap();
+    std::os::unix::fs::symlink(".git/moved", git.path("a")).unwrap();
+    std::fs::rename(git.path("b"), git.path("c")).unwrap();
+    std::os::unix::fs::symlink("c", git.path("b")).unwrap();
+    let served = serve(&[&git.top]);
+    let mut ours = differs_on_disk(&served, &git, "");
+    assert_eq!(ours, ["D\ta/deep/two.txt", "D\ta/one.txt", "D\tb/x", "A\tc/x"]);
+    ours.retain(|line| line.starts_with('D'));
+    let gits = git.run(&["diff", "--name-status", "--no-renames", "HEAD"]);
+    assert_eq!(ours, gits.lines().collect::<Vec<_>>());
+}
