@@ -268,7 +268,10 @@ impl History {
                 let file = self.local.open_file(&on_disk, &self.context)?;
                 let Some(file) = file else { return Ok(None) };
                 let metadata = file.metadata().map_err(|_| system(&on_disk))?;
-                let is_executable = metadata.mode() & 0o100 != 0;
+                let is_executable = match self.repository.has_file_modes() {
+                    true => metadata.mode() & 0o100 != 0,
+                    false => before.is_some_and(|it| it.kind == EntryKind::BlobExecutable),
+                };
                 let kind = match is_executable {
                     true => EntryKind::BlobExecutable,
                     false => EntryKind::Blob,

@@ -393,3 +393,28 @@ fn files_below_a_directory_that_is_now_a_link_are_removed() {
     let gits = git.run(&["diff", "--name-status", "--no-renames", "HEAD"]);
     assert_eq!(ours, gits.lines().collect::<Vec<_>>());
 }
+
+#[test]
+fn modes_on_disk_count_only_with_file_mode() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let place = RepoDir::new();
+    let git = place.with_files("project", &[("plain", "1\n"), ("run", "2\n")]);
+    let set_mode = |name: &str, mode| {
+        std::fs::set_permissions(git.path(name), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    set_mode("run", 0o755);
+    git.commit("executable");
+    set_mode("plain", 0o755);
+    set_mode("run", 0o644);
+    for value in ["true", "false", "no", "0"] {
+        git.run(&["config", "core.fileMode", value]);
+        let gits = git.run(&["diff", "--name-status", "HEAD"]);
+        let ours = differs_on_disk(&serve(&[&git.top]), &git, "");
+        assert_eq!(ours, gits.lines().collect::<Vec<_>>(), "{value}");
+    }
+    git.write("run", "changed\n");
+    let changes = history(&serve(&[&git.top]), &git, "").changes_on_disk("HEAD").unwrap();
+    assert_eq!(changes.files.len(), 1);
+    assert_eq!(changes.files[0].mode_change(), None);
+}
