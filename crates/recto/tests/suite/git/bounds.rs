@@ -2,7 +2,7 @@
 //! not complete.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use recto_store::git::{GitRevisions, History};
 use recto_store::memory_budget::MemoryBudget;
@@ -121,4 +121,22 @@ fn a_comparison_with_an_incomplete_listing_of_the_disk_says_so() {
     served.caller.memory = Arc::new(MemoryBudget::new(1 << 20, Duration::ZERO)).for_call();
     let changes = history(&served, &git, "").changes_on_disk("HEAD").unwrap();
     assert_eq!(changes.stopped.as_deref(), Some("all memory for calls was in use"));
+}
+
+#[test]
+fn a_search_for_a_message_reads_each_commit_of_many_references_once() {
+    let place = RepoDir::new();
+    let git = place.with_files("project", &[("a.txt", "a\n")]);
+    let id = git.run(&["rev-parse", "HEAD"]);
+    let refs: String = (0..600_000).map(|n| format!("{id} refs/tags/t{n:06}\n")).collect();
+    git.write(".git/packed-refs", refs);
+    for n in 0..300 {
+        std::fs::create_dir_all(git.path(&format!(".git/refs/empty/{n}"))).unwrap();
+    }
+    let served = serve(&[&git.top]);
+    let started = Instant::now();
+    let refusal = served.refusal(":/nothing", "a.txt");
+    assert!(refusal.contains("No commit message"), "{refusal}");
+    assert_eq!(served.text(":/first", "a.txt"), "a\n");
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }
