@@ -418,3 +418,20 @@ fn modes_on_disk_count_only_with_file_mode() {
     assert_eq!(changes.files.len(), 1);
     assert_eq!(changes.files[0].mode_change(), None);
 }
+
+#[test]
+fn a_rename_does_not_add_text() {
+    let place = RepoDir::new();
+    let text: String = (0..20).map(|n| format!("line {n}\n")).collect();
+    let git = place.with_files("project", &[("old.txt", &format!("{text}wanted\n"))]);
+    let first = git.run(&["rev-parse", "HEAD"]);
+    git.run(&["mv", "old.txt", "middle.txt"]);
+    git.commit("pure rename");
+    git.run(&["mv", "middle.txt", "new.txt"]);
+    git.write("new.txt", format!("{text}wanted\nwanted\n"));
+    let third = git.commit("rename and add");
+    let query = LogQuery { containing: Some("wanted".into()), ..LogQuery::default() };
+    let ours = ids(&history(&serve(&[&git.top]), &git, "new.txt"), query);
+    assert_eq!(ours, [third, first]);
+    assert_eq!(ours, git_ids(&git, &["--follow", "-Swanted", "--", "new.txt"]));
+}
