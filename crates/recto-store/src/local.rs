@@ -17,7 +17,7 @@ mod index;
 mod large;
 pub mod leftovers;
 mod letter_case;
-mod list;
+pub(crate) mod list;
 mod lock;
 pub(crate) mod locked;
 mod metadata;

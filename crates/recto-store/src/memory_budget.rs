@@ -221,6 +221,13 @@ impl Context {
         more.map(|more| lock(&self.memory.kept).add(more)).is_some()
     }
 
+    /// Makes sure that at least this much memory is reserved until the call ends. Returns whether it
+    /// was available without waiting.
+    pub fn try_keep_memory(&self, n_bytes: usize) -> bool {
+        let n_kept = lock(&self.memory.kept).n_bytes;
+        n_bytes <= FREE.max(n_kept) || self.try_keep_more_memory(n_bytes - n_kept)
+    }
+
     /// Returns the memory that the call has kept.
     pub fn release_memory(&self) {
         drop(std::mem::take(&mut *lock(&self.memory.kept)));

@@ -23,6 +23,8 @@ pub enum Note {
     NotReadBack,
     /// The editor changed the text while saving it.
     ChangedOnSave,
+    /// Only the start of very long lines was searched with a regular expression.
+    LongLinesCut,
     /// The file grew while it was read.
     Grew,
     /// The file at a revision is a symbolic link, and the text is its target.

@@ -10,6 +10,7 @@ use std::ops::Range;
 use grep_matcher::{LineMatchKind, Match, Matcher};
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use memchr::{memchr, memchr_iter, memrchr};
+use regex_syntax::hir::{Hir, HirKind};
 use regex_syntax::{Error as SyntaxError, ParserBuilder};
 
 pub use line_scan::{LineMatches, LineScan};
@@ -24,6 +25,10 @@ pub const MAX_COMPILED: usize = 10 << 20;
 /// How many bytes of a line a regular expression can match. Only a file that is read by pages can
 /// have a longer line.
 pub const MAX_REGEX_LINE: usize = 16 << 20;
+
+/// The steps that matching one line may take: its bytes times the positions in the pattern. Of a line
+/// that would need more, only the start is searched. A step of the slowest engine takes up to 20 ns.
+const MAX_STEPS: usize = 1 << 29;
 
 /// The memory of the automaton that a search builds, in bytes.
 const MAX_CACHE: usize = 4 << 20;
@@ -43,6 +48,8 @@ pub struct Needle {
     /// The longest match of a literal string, in bytes: in another case, a letter can be four times as
     /// long.
     max_match: Option<usize>,
+    /// How many bytes of a line a regular expression is matched to.
+    max_line: usize,
     /// Whether each line is searched alone, without its ending: a match could otherwise extend into
     /// the ending, or depends on the ends of the text.
     is_by_line: bool,
@@ -74,13 +81,14 @@ impl Needle {
         let matcher = builder.fixed_strings(true).line_terminator(Some(b'\n')).build(text);
         let matcher = matcher.map_err(|_| BadNeedle::TooComplex)?;
         let max_match = Some(4 * text.len());
-        Ok(Needle { matcher, max_match, is_by_line: text.contains('\r') })
+        let (max_line, is_by_line) = (usize::MAX, text.contains('\r'));
+        Ok(Needle { matcher, max_match, max_line, is_by_line })
     }
 
     /// Parses a regular expression.
     pub fn regex(pattern: &str, is_case_sensitive: bool) -> Result<Needle, BadNeedle> {
         check(pattern)?;
-        ParserBuilder::new().utf8(false).build().parse(pattern).map_err(syntax)?;
+        let parsed = ParserBuilder::new().utf8(false).build().parse(pattern).map_err(syntax)?;
         let crlf = builder(is_case_sensitive).multi_line(true).crlf(true).build(pattern);
         let (matcher, has_return) = match crlf {
             Ok(matcher) => (matcher, false),
@@ -93,7 +101,8 @@ impl Needle {
             Err(_) => return Err(BadNeedle::TooComplex),
         };
         let is_by_line = has_return || matcher.line_terminator().is_none();
-        Ok(Needle { matcher, max_match: None, is_by_line })
+        let max_line = MAX_REGEX_LINE.min(MAX_STEPS / n_positions(&parsed));
+        Ok(Needle { matcher, max_match: None, max_line, is_by_line })
     }
 
     /// Returns the matches in a line.
@@ -103,14 +112,19 @@ impl Needle {
         scan.finish()
     }
 
-    /// Whether a line of a text matches, or `stop` returned true before one was found.
+    /// Whether a line of a text matches or is too long to be searched whole, or `stop` returned true
+    /// before one was found.
     pub fn occurs_in(&self, text: &[u8], stop: &dyn Fn() -> bool) -> bool {
-        self.chunks(text).any(|chunk| self.find_line(chunk, 0).is_some() || stop())
+        let mut chunks = self.chunks(text);
+        chunks.any(|chunk| {
+            chunk.len() > self.max_line || self.find_line(chunk, 0).is_some() || stop()
+        })
     }
 
-    /// Splits lines into parts that take bounded time, unless a single line is very long.
+    /// Splits lines into parts that take bounded time. A part that is longer than `max_line` is a
+    /// single line.
     fn chunks<'a>(&self, mut lines: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-        let max = if self.max_match.is_some() { usize::MAX } else { CHUNK };
+        let max = if self.max_match.is_some() { usize::MAX } else { CHUNK.min(self.max_line) };
         std::iter::from_fn(move || {
             let end = match lines.get(..max) {
                 None => lines.len(),
@@ -180,6 +194,23 @@ fn builder(is_case_sensitive: bool) -> RegexMatcherBuilder {
     builder
 }
 
+/// Returns about how many positions in a pattern a match may be at, at the same time: each byte and
+/// class, as often as it is repeated.
+fn n_positions(pattern: &Hir) -> usize {
+    let sum = |parts: &[Hir]| parts.iter().map(n_positions).fold(0, usize::saturating_add);
+    let n = match pattern.kind() {
+        HirKind::Empty | HirKind::Look(_) | HirKind::Class(_) => 1,
+        HirKind::Literal(literal) => literal.0.len(),
+        HirKind::Repetition(repeated) => {
+            let n_times = repeated.max.unwrap_or(repeated.min.saturating_add(1)) as usize;
+            n_positions(&repeated.sub).saturating_mul(n_times)
+        }
+        HirKind::Capture(group) => n_positions(&group.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => sum(parts),
+    };
+    n.max(1)
+}
+
 /// Returns where a pattern has a syntax error.
 fn syntax(error: SyntaxError) -> BadNeedle {
     let (span, cause) = match &error {
@@ -214,6 +245,8 @@ pub struct Hits {
     pub has_more: bool,
     /// The first line that was not searched, from 0, if the search was stopped.
     pub stopped_at: Option<u64>,
+    /// Whether only the start of some line was searched, without a match.
+    pub is_partial: bool,
     /// How many lines the whole text has.
     pub total_lines: u64,
 }
@@ -240,6 +273,9 @@ pub struct SearchScan<'a> {
     is_inside_line: bool,
     /// Whether that line is known to match.
     is_hit: bool,
+    /// Whether the end of that line was dropped.
+    is_cut: bool,
+    is_partial: bool,
     lines: Vec<u64>,
     n_lines: u64,
     has_more: bool,
@@ -261,6 +297,8 @@ impl<'a> SearchScan<'a> {
             buffered: Vec::new(),
             is_inside_line: false,
             is_hit: false,
+            is_cut: false,
+            is_partial: false,
             lines: Vec::new(),
             n_lines: 0,
             has_more: false,
@@ -300,8 +338,8 @@ impl<'a> SearchScan<'a> {
             self.is_hit |= self.search.needle.is_match(&self.buffered);
             self.end_line();
         }
-        let SearchScan { lines, n_lines, has_more, stopped_at, line, .. } = self;
-        Hits { lines, n_lines, has_more, stopped_at, total_lines: line }
+        let SearchScan { lines, n_lines, has_more, stopped_at, is_partial, line, .. } = self;
+        Hits { lines, n_lines, has_more, stopped_at, is_partial, total_lines: line }
     }
 
     /// Buffers a part of an unfinished line. Of a very long line, only the end is kept, in case a
@@ -312,7 +350,9 @@ impl<'a> SearchScan<'a> {
             return;
         }
         let Some(max_match) = self.search.needle.max_match else {
-            return extend_up_to(&mut self.buffered, piece, MAX_REGEX_LINE);
+            let max = self.search.needle.max_line;
+            self.is_cut |= piece.len() > max - self.buffered.len();
+            return extend_up_to(&mut self.buffered, piece, max);
         };
         self.buffered.extend_from_slice(piece);
         if self.buffered.len() > MAX_BUFFERED {
@@ -323,19 +363,27 @@ impl<'a> SearchScan<'a> {
     }
 
     fn end_line(&mut self) {
-        if !self.is_ended() && (self.is_hit || self.search.needle.is_in(&self.buffered)) {
-            self.found(self.line);
+        if !self.is_ended() && self.is_wanted(self.line) {
+            match self.is_hit || self.search.needle.is_in(&self.buffered) {
+                true => self.found(self.line),
+                false => self.is_partial |= self.is_cut,
+            }
         }
         self.buffered.clear();
-        self.is_inside_line = false;
-        self.is_hit = false;
+        (self.is_inside_line, self.is_hit, self.is_cut) = (false, false, false);
         self.line += 1;
     }
 
     /// Searches whole lines; the last line of the text may lack its ending.
     fn push_lines(&mut self, lines: &[u8]) {
         for chunk in self.search.needle.chunks(lines) {
-            self.push_chunk(chunk);
+            match chunk.len() > self.search.needle.max_line {
+                true => {
+                    self.buffer(chunk.strip_suffix(b"\n").unwrap_or(chunk));
+                    self.end_line();
+                }
+                false => self.push_chunk(chunk),
+            }
             if !self.is_ended() && (self.search.stop)() {
                 self.stopped_at = Some(self.line);
             }
@@ -346,11 +394,7 @@ impl<'a> SearchScan<'a> {
         let n_endings = memchr_iter(b'\n', lines).count() as u64;
         let is_open = !lines.is_empty() && !lines.ends_with(b"\n");
         let end_line = self.line + n_endings + u64::from(is_open);
-        while let [first, rest @ ..] = self.ahead
-            && first.end <= self.line
-        {
-            self.ahead = rest;
-        }
+        self.is_wanted(self.line);
         let is_near = self.ahead.first().is_some_and(|range| range.start < end_line);
         let is_inside = || self.ahead[0].contains(&self.line) && self.ahead[0].end >= end_line;
         if is_near && self.search.max_hits.is_none() && is_inside() {
@@ -379,13 +423,18 @@ impl<'a> SearchScan<'a> {
         self.line = end_line;
     }
 
-    fn found(&mut self, line: u64) {
+    /// Whether a line is to be searched. Lines are asked for in order.
+    fn is_wanted(&mut self, line: u64) -> bool {
         while let [first, rest @ ..] = self.ahead
             && first.end <= line
         {
             self.ahead = rest;
         }
-        if !self.ahead.first().is_some_and(|range| range.contains(&line)) {
+        self.ahead.first().is_some_and(|range| range.contains(&line))
+    }
+
+    fn found(&mut self, line: u64) {
+        if !self.is_wanted(line) {
             return;
         }
         match self.search.max_hits {

@@ -129,6 +129,9 @@ fn words(note: Note) -> &'static str {
         Note::NotReadBack => "the editor accepted the text, but it could not be read back",
         Note::ChangedOnSave => "the editor changed the text while saving it",
         Note::Grew => "the file grew while it was read; this is its earlier content",
+        Note::LongLinesCut => {
+            "only the start of very long lines was searched; a simpler pattern may search more of them"
+        }
         Note::LinkTarget => "this is a symbolic link; its text is the path of its target",
         Note::LfsPointer => "this is a Git LFS pointer; a checkout would write the large file",
         Note::FilteredOnCheckout => {

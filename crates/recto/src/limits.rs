@@ -251,9 +251,10 @@ limits! {
     /// Size of a compiled regular expression.
     COMPILED_REGEX: bytes usize = recto_text::search::MAX_COMPILED,
         "-32600", By("the_size_of_a_regular_expression_is_limited");
-    /// Part of a line that a regular expression can match.
+    /// Part of a line that a regular expression can match; less for a complex one.
     REGEX_LINE: bytes usize = recto_text::search::MAX_REGEX_LINE,
-        "the rest of the line is not searched", Not("a unit test of the search has such a line");
+        "the rest of the line is not searched, and the answer says so",
+        By("a_complex_regular_expression_is_matched_to_the_start_of_a_long_line");
     /// Files searched by one call.
     SEARCHED_FILES: count usize = recto_tools::limits::SEARCHED_FILES,
         "`truncated`", Not("would need 200,000 files");

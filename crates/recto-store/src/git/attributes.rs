@@ -4,6 +4,7 @@
 //! report that a checkout would differ: nothing is converted and no filter is run.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use recto_text::line_diff::is_binary;
 
@@ -15,17 +16,21 @@ use crate::notes::Note;
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 const MAX_LFS_POINTER: usize = 1024;
 
-/// How many macros may be nested.
-const MAX_MACROS: usize = 8;
+/// The macro that git defines itself.
+const BINARY: &[u8] = b"-diff -merge -text";
 
 /// The attributes of one file, from the least to the most specific source.
 #[derive(Debug, Default)]
 pub struct Attributes {
-    states: HashMap<Vec<u8>, State>,
+    /// The words that apply to the file, with spaces between them.
+    words: Vec<u8>,
     macros: HashMap<Vec<u8>, Vec<u8>>,
 }
 
-/// What is known about an attribute. An attribute that is reset has no state.
+/// The state of every attribute that the words decide. An attribute that is reset has none.
+struct States<'a>(HashMap<&'a [u8], Option<State>>);
+
+/// What is known about an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
     Set,
@@ -49,13 +54,18 @@ impl Attributes {
             }
             let Some((pattern, states)) = parse_pattern(line) else { continue };
             if RuleSet::parse(&pattern).decide(path, false) == Some(true) {
-                self.assign(states, 0);
+                self.words.extend(states);
+                self.words.push(b' ');
             }
         }
     }
 
-    fn assign(&mut self, states: &[u8], depth: usize) {
-        for word in states.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+    /// Decides every attribute from the last word to the first, as git does: the first decision
+    /// counts, so that each macro is expanded at most once.
+    fn states(&self) -> States<'_> {
+        let mut states = HashMap::new();
+        let mut ahead: Vec<&[u8]> = words(&self.words).collect();
+        while let Some(word) = ahead.pop() {
             let (name, state) = match word {
                 [b'-', name @ ..] => (name, Some(State::Unset)),
                 [b'!', name @ ..] => (name, None),
@@ -64,36 +74,44 @@ impl Attributes {
                     None => (word, Some(State::Set)),
                 },
             };
-            if state == Some(State::Set) && depth < MAX_MACROS {
-                let known = match name {
-                    b"binary" => Some(b"-diff -merge -text".to_vec()),
-                    name => self.macros.get(name).cloned(),
-                };
-                known.into_iter().for_each(|states| self.assign(&states, depth + 1));
+            let Entry::Vacant(undecided) = states.entry(name) else { continue };
+            if state == Some(State::Set) {
+                let own = self.macros.get(name).map(Vec::as_slice);
+                let known = own.or((name == b"binary").then_some(BINARY));
+                ahead.extend(known.into_iter().flat_map(words));
             }
-            match state {
-                Some(state) => self.states.insert(name.to_vec(), state),
-                None => self.states.remove(name),
-            };
+            undecided.insert(state);
         }
+        States(states)
+    }
+
+    /// Returns why a checkout would write other bytes.
+    pub fn notes(&self, bytes: &[u8], config: &GitConfig) -> Vec<Note> {
+        self.states().notes(bytes, config)
+    }
+}
+
+impl States<'_> {
+    fn get(&self, name: &str) -> Option<&State> {
+        self.0.get(name.as_bytes())?.as_ref()
     }
 
     fn value(&self, name: &str) -> Option<&[u8]> {
-        match self.states.get(name.as_bytes()) {
+        match self.get(name) {
             Some(State::Value(value)) => Some(value),
             _ => None,
         }
     }
 
     /// Returns why a checkout would write other bytes.
-    pub fn notes(&self, bytes: &[u8], config: &GitConfig) -> Vec<Note> {
+    fn notes(&self, bytes: &[u8], config: &GitConfig) -> Vec<Note> {
         let mut notes = Vec::new();
         let is_pointer = is_lfs_pointer(bytes);
         if is_pointer {
             notes.push(Note::LfsPointer);
         }
         let has_id = || memchr::memmem::find(bytes, b"$Id").is_some();
-        let is_ident = self.states.get(&b"ident"[..]) == Some(&State::Set) && has_id();
+        let is_ident = self.get("ident") == Some(&State::Set) && has_id();
         let is_encoded = self.value("working-tree-encoding").is_some();
         let is_filtered = self.value("filter").is_some() && !is_pointer;
         if is_filtered || is_ident || is_encoded {
@@ -110,7 +128,7 @@ impl Attributes {
         let core = |name| config.value("core", name).map(str::to_ascii_lowercase);
         let is_true = |value: &str| matches!(value, "true" | "yes" | "on" | "1");
         let converts_all = core("autocrlf").as_deref().is_some_and(is_true);
-        let text = self.states.get(&b"text"[..]);
+        let text = self.get("text");
         let eol = self.value("eol");
         let is_auto = match text {
             Some(State::Unset) => return false,
@@ -130,6 +148,10 @@ impl Attributes {
         let is_left_alone = || is_auto && (is_binary(bytes) || bytes.contains(&b'\r'));
         is_crlf && has_bare_lf(bytes) && !is_left_alone()
     }
+}
+
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
 fn has_bare_lf(bytes: &[u8]) -> bool {
@@ -223,9 +245,21 @@ mod tests {
             ("* working-tree-encoding=UTF-16\n", "", "a\n", &[FilteredOnCheckout]),
             ("[attr]big filter=x\n\"dir/\\141.txt\" big\n", "", "a\n", &[FilteredOnCheckout]),
             ("[attr]loop loop\n* loop\n", "", "a\n", &[]),
+            ("[attr]m filter=x\n* m -filter\n", "", "a\n", &[]),
+            ("* m\n[attr]m n\n[attr]n filter=x\n", "", "a\n", &[FilteredOnCheckout]),
             ("dir/ filter=x\n", "", "a\n", &[]),
         ] {
             assert_eq!(notes(rules, config, bytes), expected, "{rules:?} {config:?} {bytes:?}");
         }
+    }
+
+    /// Expanding every word would take 40^8 steps and more.
+    #[test]
+    fn a_macro_is_expanded_once() {
+        let rules = format!("[attr]loop{} filter=x\n* loop\n", " loop".repeat(40));
+        assert_eq!(notes(&rules, "", "a\n"), [Note::FilteredOnCheckout]);
+        let nested = |n| format!("[attr]m{n}{}\n", format!(" m{}", n + 1).repeat(40));
+        let rules: String = (0..40).map(nested).collect();
+        assert_eq!(notes(&format!("{rules}* m0 m40 eol=crlf\n"), "", "a\n").len(), 1);
     }
 }

@@ -19,6 +19,7 @@ use super::renames::Candidate;
 use super::revision::Peel;
 use super::tree::TreeEntry;
 use super::tree_diff::EntryChange;
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::glob::Glob;
 use crate::limits;
@@ -92,6 +93,10 @@ pub struct Changes {
     pub files: Vec<FileChange>,
     /// The budget that ended the comparison early, as text.
     pub stopped: Option<String>,
+    /// Whether there was no time to search for renames.
+    pub is_without_renames: bool,
+    /// How many directories on disk could not be read.
+    pub n_unreadable: u64,
     /// Submodules, which are not compared with the disk.
     pub n_submodules: usize,
 }
@@ -156,9 +161,9 @@ impl History {
             }
         }
         // Without time to look for renames, files are removed and added.
-        let found = match self.renames(&removed, &added) {
-            Err(Stop::Time) => vec![None; added.len()],
-            found => found?,
+        let (found, is_without_renames) = match self.renames(&removed, &added) {
+            Err(Stop::Time) => (vec![None; added.len()], true),
+            found => (found?, false),
         };
         let is_renamed: HashSet<&[u8]> =
             found.iter().flatten().map(|source| removed[*source].path).collect();
@@ -166,7 +171,7 @@ impl History {
         let source_of: HashMap<&[u8], &Candidate<'_>> = pairs
             .filter_map(|(target, source)| Some((target.path, &removed[(*source)?])))
             .collect();
-        let mut changes = Changes::default();
+        let mut changes = Changes { is_without_renames, ..Changes::default() };
         for EntryChange { path, before, after } in changed {
             let source = source_of.get(&path[..]).filter(|_| before.is_none());
             if after.is_none() && is_renamed.contains(&path[..]) {
@@ -189,6 +194,7 @@ impl History {
         let old = old.map_err(|stop| self.error(stop, TOO_SLOW))?;
         let mut paths: BTreeMap<Vec<u8>, Option<TreeEntry>> =
             old.into_iter().map(|change| (change.path, change.after)).collect();
+        let mut changes = Changes::default();
         let folder = self.on_disk(below);
         let is_dir = self.local.probe_link(&folder, &self.context)?.is_dir();
         if is_dir {
@@ -200,7 +206,18 @@ impl History {
                 let entry = paths.get(path).copied().flatten();
                 entry.is_some_and(|entry| entry.kind == EntryKind::Commit)
             };
-            let mut listed = self.local.list(&request, &self.context)?.files;
+            let walk_deadline = Some(self.started + self.max_time);
+            let context = Context { walk_deadline, ..self.context.clone() };
+            let listing = self.local.list(&request, &context)?;
+            changes.n_unreadable = listing.n_unreadable;
+            changes.stopped = match listing.stopped {
+                Some(_) if self.is_time_over() => Some(self.time_limit()),
+                None if listing.total > listing.files.len() as u64 => {
+                    Some(format!("{} files", listing.files.len()))
+                }
+                stopped => stopped.map(String::from),
+            };
+            let mut listed = listing.files;
             listed.retain(|file| {
                 let path = [&prefix[..], file.as_bytes()].concat();
                 let slashes = memchr::memchr_iter(b'/', &path);
@@ -214,12 +231,12 @@ impl History {
         } else if !below.is_empty() {
             paths.entry(below.to_vec()).or_default();
         }
-        let mut changes = Changes::default();
+        let mut leading = LeadingLinks::default();
         for (path, before) in paths {
-            match self.disk_change(path, before, &mut changes.n_submodules) {
+            match self.disk_change(path, before, &mut leading, &mut changes.n_submodules) {
                 Ok(change) => changes.files.extend(change),
                 Err(Stop::Time) => {
-                    changes.stopped = Some(format!("{} seconds", self.max_time.as_secs()));
+                    changes.stopped = Some(self.time_limit());
                     break;
                 }
                 Err(stop) => return Err(self.error(stop, TOO_SLOW)),
@@ -233,6 +250,7 @@ impl History {
         &self,
         path: Vec<u8>,
         before: Option<TreeEntry>,
+        leading: &mut LeadingLinks,
         n_submodules: &mut usize,
     ) -> Result<Option<FileChange>, Stop> {
         self.check()?;
@@ -241,17 +259,19 @@ impl History {
             *n_submodules += 1;
             return Ok(None);
         }
-        let seen = match self.local.probe_link(&on_disk, &self.context) {
-            // A directory of the path is now a link to a place outside.
-            Err(Error::PermissionDenied { .. } | Error::PathTooLong { .. }) => None,
-            seen => seen?.kind,
+        let seen = match leading.is_below_link(&path, |folder| self.kind_on_disk(folder))? {
+            true => None,
+            false => self.kind_on_disk(&path)?,
         };
         let after = match seen {
             Some(FileKind::File) => {
                 let file = self.local.open_file(&on_disk, &self.context)?;
                 let Some(file) = file else { return Ok(None) };
                 let metadata = file.metadata().map_err(|_| system(&on_disk))?;
-                let is_executable = metadata.mode() & 0o100 != 0;
+                let is_executable = match self.repository.has_file_modes() {
+                    true => metadata.mode() & 0o100 != 0,
+                    false => before.is_some_and(|it| it.kind == EntryKind::BlobExecutable),
+                };
                 let kind = match is_executable {
                     true => EntryKind::BlobExecutable,
                     false => EntryKind::Blob,
@@ -287,6 +307,14 @@ impl History {
         match (before, &after) {
             (None, None) => Ok(None),
             _ => Ok(Some(file_change(path, None, before, after))),
+        }
+    }
+
+    fn kind_on_disk(&self, path: &[u8]) -> Result<Option<FileKind>, Stop> {
+        match self.local.probe_link(&self.on_disk(path), &self.context) {
+            // A directory of the path is now a link to a place outside.
+            Err(Error::PermissionDenied { .. } | Error::PathTooLong { .. }) => Ok(None),
+            seen => Ok(seen?.kind),
         }
     }
 
@@ -333,6 +361,38 @@ impl History {
         let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
         let is_binary = is_binary(&before) || is_binary(&after);
         Ok(Some(Versions { before, after, is_binary }))
+    }
+}
+
+/// Finds out which of some sorted paths have a directory that is now a symbolic link.
+#[derive(Default)]
+struct LeadingLinks {
+    /// A path of whose directories none is a link.
+    checked: Vec<u8>,
+    /// The last directory that is a link, with a slash.
+    link: Option<Vec<u8>>,
+}
+
+impl LeadingLinks {
+    fn is_below_link(
+        &mut self,
+        path: &[u8],
+        kind: impl Fn(&[u8]) -> Result<Option<FileKind>, Stop>,
+    ) -> Result<bool, Stop> {
+        if self.link.as_ref().is_some_and(|link| path.starts_with(link)) {
+            return Ok(true);
+        }
+        for slash in memchr::memchr_iter(b'/', path) {
+            if self.checked.starts_with(&path[..=slash]) {
+                continue;
+            }
+            if kind(&path[..slash])? == Some(FileKind::Symlink) {
+                self.link = Some(path[..=slash].to_vec());
+                return Ok(true);
+            }
+        }
+        self.checked = path.to_vec();
+        Ok(false)
     }
 }
 

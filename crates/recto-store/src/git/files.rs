@@ -85,6 +85,7 @@ impl Store for GitFiles {
         let walk = TreeWalk {
             glob: request.glob,
             limit: request.limit,
+            context,
             folder: &self.tops[0].join(relative),
             is_visible: &|path| visible.contains(path),
             may_contain_visible: &|folder| visible.may_contain(folder),

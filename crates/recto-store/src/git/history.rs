@@ -119,6 +119,11 @@ impl History {
         self.started.elapsed() > self.max_time
     }
 
+    /// Returns how long the call may take, as text.
+    pub fn time_limit(&self) -> String {
+        format!("{} seconds", self.max_time.as_secs())
+    }
+
     /// Fails if the call was cancelled or its time is over.
     pub(super) fn check(&self) -> Result<(), Stop> {
         self.context.cancel.check()?;

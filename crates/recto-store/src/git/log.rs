@@ -190,7 +190,8 @@ impl Listing<'_> {
                 Some(from) => renamed_from = from,
             }
         }
-        let is_match = self.matches_text(commit)? && self.changes_count(commit)?;
+        let is_match =
+            self.matches_text(commit)? && self.changes_count(commit, renamed_from.as_deref())?;
         if let Some(from) = &renamed_from {
             self.path.clone_from(from);
             self.is_renamed = true;
@@ -252,7 +253,12 @@ impl Listing<'_> {
     }
 
     /// Whether a commit changes how often a file contains the searched text. Like git, ignores merges.
-    fn changes_count(&mut self, commit: &Commit) -> Result<bool, Stop> {
+    /// A file that the commit renamed is compared with the one at its old path.
+    fn changes_count(
+        &mut self,
+        commit: &Commit,
+        renamed_from: Option<&[u8]>,
+    ) -> Result<bool, Stop> {
         let Some(needle) = &self.query.containing else { return Ok(true) };
         let finder = memmem::Finder::new(needle.as_bytes());
         let parent = match commit.parents.as_slice() {
@@ -260,6 +266,15 @@ impl Listing<'_> {
             [parent] => Some(self.history.commit(parent)?.tree),
             _ => return Ok(false),
         };
+        if let (Some(parent), Some(from)) = (parent, renamed_from) {
+            let before = self.history.entry(parent, from)?;
+            let after = self.entry(commit.tree)?;
+            let mut count = |entry: Option<TreeEntry>| match entry {
+                Some(entry) => self.count(&finder, &entry),
+                None => Ok(0),
+            };
+            return Ok(count(before)? != count(after)?);
+        }
         let changes = self.history.changed_entries(parent, Some(commit.tree), &self.path)?;
         let (mut removed, mut added) = (Vec::new(), Vec::new());
         let mut is_in_unpaired = false;
@@ -322,7 +337,8 @@ impl History {
         targets: &[Candidate<'_>],
     ) -> Result<Vec<Option<usize>>, Stop> {
         let fingerprint = |entry: &TreeEntry| self.fingerprint(entry);
-        RenameSearch { sources, targets, finds_copies: false, fingerprint }.run()
+        let check = &|| self.check();
+        RenameSearch { sources, targets, finds_copies: false, fingerprint, check }.run()
     }
 
     /// Returns the file of the old tree that an added file was renamed or copied from, as
@@ -341,8 +357,9 @@ impl History {
             .collect();
         let targets = [Candidate { path, entry }];
         let fingerprint = |entry: &TreeEntry| self.fingerprint(entry);
+        let (check, sources) = (&|| self.check(), &sources);
         let search =
-            RenameSearch { sources: &sources, targets: &targets, finds_copies: true, fingerprint };
+            RenameSearch { sources, targets: &targets, finds_copies: true, fingerprint, check };
         let found = search.run()?;
         Ok(found[0].map(|source| sources[source].path.to_vec()))
     }

@@ -1,5 +1,6 @@
 //! References: branches, tags and others, loose and packed, and their reflogs.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use gix_hash::ObjectId;
@@ -84,13 +85,21 @@ impl Refs<'_> {
         }
     }
 
-    /// Returns the ids of all references, and of HEAD.
+    /// Returns the ids of HEAD and of all references, each once.
     pub fn all(&self) -> Result<Vec<ObjectId>, GitError> {
         const MAX_REFERENCES: usize = 100_000;
-        let mut ids: Vec<ObjectId> = self.id("HEAD")?.into_iter().collect();
+        let (mut ids, mut seen) = (Vec::new(), HashSet::new());
+        let mut add = |id: Option<ObjectId>| ids.extend(id.filter(|id| seen.insert(*id)));
+        add(self.id("HEAD")?);
+        let mut n_packed = 0;
         for line in self.packed()?.split(|byte| *byte == b'\n') {
             let id = str::from_utf8(line).ok().and_then(|line| line.split(' ').next());
-            ids.extend(id.and_then(|id| self.parse_id(id)));
+            let id = id.and_then(|id| self.parse_id(id));
+            n_packed += usize::from(id.is_some());
+            add(id);
+        }
+        if n_packed > 10 * MAX_REFERENCES {
+            return Err(broken("it has too many references"));
         }
         let mut ahead = vec!["refs".to_string()];
         let mut n_names = 0;
@@ -99,13 +108,16 @@ impl Refs<'_> {
             let names =
                 self.repository.access.names(common, &folder, MAX_REFERENCES, self.context)?;
             n_names += names.len();
-            if n_names > MAX_REFERENCES || ids.len() > 10 * MAX_REFERENCES {
+            if n_names > MAX_REFERENCES {
                 return Err(broken("it has too many references"));
             }
             for name in names.iter().filter_map(|name| name.to_str()) {
+                self.context.cancel.check()?;
                 let name = format!("{folder}/{name}");
-                match is_name(&name).then(|| self.id(&name)).transpose()?.flatten() {
-                    Some(id) => ids.push(id),
+                match is_name(&name).then(|| self.loose(&name)).transpose()?.flatten() {
+                    Some(RefTarget::Id(id)) => add(Some(id)),
+                    // Another reference, which is also found.
+                    Some(RefTarget::Name(_)) => {}
                     None if is_name(&name) => ahead.push(name),
                     None => {}
                 }
@@ -163,20 +175,23 @@ impl Refs<'_> {
                  or abbreviated commit id",
             ));
         }
-        let (folder, path) = self.location(name);
-        if let Some(text) = self.read(folder, path, MAX_REFERENCE)? {
-            let text = String::from_utf8_lossy(&text);
-            if let Some(target) = text.strip_prefix("ref:") {
-                return Ok(Some(RefTarget::Name(target.trim().into())));
-            }
-            let id = text.split_whitespace().next().and_then(|id| self.parse_id(id));
-            return match id {
-                Some(id) => Ok(Some(RefTarget::Id(id))),
-                None => Err(broken(format!("{name} is not a valid reference"))),
-            };
+        match self.loose(name)? {
+            Some(target) => Ok(Some(target)),
+            None => Ok(self.find_packed(name)?.map(RefTarget::Id)),
         }
-        let id = self.find_packed(name)?;
-        Ok(id.map(RefTarget::Id))
+    }
+
+    /// Reads a reference that has its own file.
+    fn loose(&self, name: &str) -> Result<Option<RefTarget>, GitError> {
+        let (folder, path) = self.location(name);
+        let Some(text) = self.read(folder, path, MAX_REFERENCE)? else { return Ok(None) };
+        let text = String::from_utf8_lossy(&text);
+        if let Some(target) = text.strip_prefix("ref:") {
+            return Ok(Some(RefTarget::Name(target.trim().into())));
+        }
+        let id = text.split_whitespace().next().and_then(|id| self.parse_id(id));
+        let id = id.ok_or_else(|| broken(format!("{name} is not a valid reference")))?;
+        Ok(Some(RefTarget::Id(id)))
     }
 
     fn find_packed(&self, name: &str) -> Result<Option<ObjectId>, GitError> {

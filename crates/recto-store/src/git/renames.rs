@@ -23,6 +23,9 @@ const MIN_BASENAME_SCORE: u64 = 45_000;
 /// The most removed and added files that are compared: git's `diff.renameLimit`, squared.
 const MAX_COMPARED: usize = 1000 * 1000;
 
+/// How many identical sources are inspected for each added file.
+const MAX_IDENTICAL: usize = 100;
+
 /// How many sources are remembered for each added file.
 const N_CANDIDATES: usize = 4;
 
@@ -101,6 +104,8 @@ pub struct RenameSearch<'a, F> {
     pub finds_copies: bool,
     /// Reads a file.
     pub fingerprint: F,
+    /// Fails if the search must end.
+    pub check: &'a dyn Fn() -> Result<(), Stop>,
 }
 
 /// A possible rename.
@@ -122,7 +127,7 @@ where
             source_of: vec![None; self.targets.len()],
             is_used: vec![false; self.sources.len()],
         };
-        self.by_id(&mut found);
+        self.by_id(&mut found)?;
         let mut prints = Prints::default();
         if !self.finds_copies {
             self.by_name(&mut found, &mut prints)?;
@@ -131,31 +136,37 @@ where
         Ok(found.source_of)
     }
 
-    fn by_id(&self, found: &mut Found) {
-        let mut by_id: HashMap<_, Vec<usize>> = HashMap::new();
-        for (index, source) in self.sources.iter().enumerate() {
-            by_id.entry(source.entry.id).or_default().push(index);
+    /// Pairs identical files. Like git, inspects a bounded number of sources for each target.
+    fn by_id(&self, found: &mut Found) -> Result<(), Stop> {
+        let key = |candidate: &Candidate<'_>| match is_regular(candidate) {
+            true => (candidate.entry.id, EntryKind::Blob),
+            false => (candidate.entry.id, candidate.entry.kind),
+        };
+        // The first source is last, so that a used one is removed quickly.
+        let mut same: HashMap<_, Vec<usize>> = HashMap::new();
+        for (index, source) in self.sources.iter().enumerate().rev() {
+            same.entry(key(source)).or_default().push(index);
         }
         for (index, target) in self.targets.iter().enumerate() {
-            let Some(same) = by_id.get(&target.entry.id) else { continue };
+            (self.check)()?;
+            let Some(same) = same.get_mut(&key(target)) else { continue };
             let mut best = None;
-            for &source in same {
-                let candidate = &self.sources[source];
-                let is_same_kind = candidate.entry.kind == target.entry.kind
-                    || (is_regular(candidate) && is_regular(target));
-                if !is_same_kind || (found.is_used[source] && !self.finds_copies) {
-                    continue;
-                }
-                let has_same_name = basename(candidate.path) == basename(target.path);
+            for (at, &source) in same.iter().enumerate().rev().take(MAX_IDENTICAL) {
+                let has_same_name = basename(self.sources[source].path) == basename(target.path);
                 let score = u8::from(!found.is_used[source]) + u8::from(has_same_name);
                 if best.is_none_or(|(best, _)| score > best) {
-                    best = Some((score, source));
+                    best = Some((score, at));
+                }
+                if score == 2 {
+                    break;
                 }
             }
-            if let Some((_, source)) = best {
+            if let Some((_, at)) = best {
+                let source = if self.finds_copies { same[at] } else { same.remove(at) };
                 found.record(source, index);
             }
         }
+        Ok(())
     }
 
     /// Pairs files whose name occurs once on either side.
@@ -227,6 +238,7 @@ where
         min_score: u64,
         prints: &mut Prints,
     ) -> Result<u64, Stop> {
+        (self.check)()?;
         let (from, to) = (&self.sources[source], &self.targets[target]);
         if !is_regular(from) || !is_regular(to) {
             return Ok(0);
@@ -291,4 +303,51 @@ fn basename(path: &[u8]) -> &[u8] {
 
 fn is_regular(candidate: &Candidate<'_>) -> bool {
     matches!(candidate.entry.kind, EntryKind::Blob | EntryKind::BlobExecutable)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::cell::Cell;
+
+    use gix_hash::{Kind, ObjectId};
+
+    use super::*;
+
+    fn candidates(paths: &[String]) -> Vec<Candidate<'_>> {
+        let entry = TreeEntry { kind: EntryKind::Blob, id: ObjectId::null(Kind::Sha1) };
+        paths.iter().map(|path| Candidate { path: path.as_bytes(), entry }).collect()
+    }
+
+    fn run(
+        [old, new]: [&str; 2],
+        n_files: usize,
+        check: &dyn Fn() -> Result<(), Stop>,
+    ) -> Result<Vec<Option<usize>>, Stop> {
+        let paths = |folder| (0..n_files).map(|n| format!("{folder}{n:06}")).collect::<Vec<_>>();
+        let (old, new) = (paths(old), paths(new));
+        let (sources, targets) = (&candidates(&old), &candidates(&new));
+        let fingerprint = |_: &TreeEntry| Ok(None);
+        RenameSearch { sources, targets, finds_copies: false, fingerprint, check }.run()
+    }
+
+    /// Comparing every pair would take 10^10 steps.
+    #[test]
+    fn many_identical_files_are_paired() {
+        let expected: Vec<Option<usize>> = (0..100_000).map(Some).collect();
+        for folders in [["old/", "new/"], ["old/a", "new/b"]] {
+            assert_eq!(run(folders, 100_000, &|| Ok(())).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn pairing_identical_files_stops_when_the_time_is_over() {
+        let n_left = Cell::new(10);
+        let check = || match n_left.replace(n_left.get() - 1) {
+            0 => Err(Stop::Time),
+            _ => Ok(()),
+        };
+        assert_eq!(run(["old/", "new/"], 100, &check), Err(Stop::Time));
+    }
 }

@@ -82,6 +82,12 @@ impl Repository {
         self.config.value("extensions", "refstorage").is_some_and(|kind| kind != "files")
     }
 
+    /// Whether the modes of files on disk count (`core.fileMode`).
+    pub fn has_file_modes(&self) -> bool {
+        let value = self.config.value("core", "filemode").map(str::to_ascii_lowercase);
+        !matches!(value.as_deref(), Some("false" | "no" | "off" | "0" | ""))
+    }
+
     /// Whether this is a partial clone, so that objects may be missing.
     pub fn is_partial(&self) -> bool {
         self.config.value("extensions", "partialclone").is_some()

@@ -61,10 +61,18 @@ impl Resolver<'_> {
             Base::Earlier { name, n_changes } => self.earlier(name.as_deref(), *n_changes),
             Base::CheckedOut { n_checkouts } => self.checked_out(*n_checkouts),
             Base::Message(pattern) => {
-                let tips = self.checked(self.refs().all())?;
-                // Like git, skip references to other objects.
-                let tips = tips.iter().filter_map(|id| self.peel(*id, Peel::Commit).ok());
-                self.with_message(tips, pattern)
+                let started = Instant::now();
+                let mut tips = Vec::new();
+                for id in self.checked(self.refs().all())? {
+                    self.check_search(started)?;
+                    match self.peel(id, Peel::Commit) {
+                        Ok(id) => tips.push(id),
+                        Err(Error::Cancelled) => return Err(Error::Cancelled),
+                        // Like git, skip references to other objects.
+                        Err(_) => {}
+                    }
+                }
+                self.with_message(tips, pattern, started)
             }
             Base::Upstream { name } => {
                 let branch = match name.as_deref() {
@@ -180,7 +188,7 @@ impl Resolver<'_> {
         match *step {
             RevisionStep::Peel(peel) => self.peel(id, peel),
             RevisionStep::Message(ref pattern) => {
-                self.with_message([self.peel(id, Peel::Commit)?], pattern)
+                self.with_message(vec![self.peel(id, Peel::Commit)?], pattern, Instant::now())
             }
             RevisionStep::Parent(0) => self.peel(id, Peel::Commit),
             RevisionStep::Parent(n) => self.parent(self.peel(id, Peel::Commit)?, n),
@@ -203,10 +211,10 @@ impl Resolver<'_> {
     /// Returns the newest commit with a matching message among some commits and their ancestors.
     fn with_message(
         &self,
-        tips: impl IntoIterator<Item = ObjectId>,
+        tips: Vec<ObjectId>,
         pattern: &MessagePattern,
+        started: Instant,
     ) -> Result<ObjectId> {
-        let started = Instant::now();
         let mut walk = Walk::default();
         let read = |id: &ObjectId| {
             let damaged = || broken(format!("object {id} is not a valid commit"));
@@ -214,6 +222,7 @@ impl Resolver<'_> {
             commit.ok_or_else(|| damaged().into_error(self.path))
         };
         for id in tips {
+            self.check_search(started)?;
             walk.add(&id, read)?;
         }
         let ends = self.checked(self.repository.shallow(self.context))?;
@@ -223,14 +232,21 @@ impl Resolver<'_> {
             if message.is_ok_and(|message| pattern.matches(message)) {
                 return Ok(commit.id);
             }
-            if started.elapsed() > MAX_TIME {
-                return Err(self.unknown("Searching that far back in history takes too long."));
-            }
+            self.check_search(started)?;
             for parent in commit.parents.iter().filter(|_| !ends.contains(&commit.id)) {
                 walk.add(parent, read)?;
             }
         }
         Err(self.unknown("No commit message contains that text."))
+    }
+
+    /// Fails if the call was cancelled or a search takes too long.
+    fn check_search(&self, started: Instant) -> Result<()> {
+        self.context.cancel.check().map_err(|_| Error::Cancelled)?;
+        match started.elapsed() > MAX_TIME {
+            true => Err(self.unknown("Searching that far back in history takes too long.")),
+            false => Ok(()),
+        }
     }
 
     fn parent(&self, id: ObjectId, number: usize) -> Result<ObjectId> {

@@ -4,6 +4,7 @@ use std::collections::BinaryHeap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gix_hash::ObjectId;
@@ -13,8 +14,10 @@ use gix_object::tree::EntryKind;
 use super::git_dir_access::{GitError, broken};
 use super::objects::GitObject;
 use crate::Listing;
+use crate::context::Context;
 use crate::glob::{Glob, GlobState};
 use crate::limits;
+use crate::local::list::memory::WalkMemory;
 
 /// The bounds of one walk.
 const MAX_ENTRIES: u64 = limits::GIT_WALK_ENTRIES;
@@ -60,6 +63,8 @@ pub struct TreeWalk<'a> {
     pub glob: &'a Glob,
     /// The most paths to keep.
     pub limit: usize,
+    /// The call, whose memory the walk uses.
+    pub context: &'a Context,
     /// The directory on disk that corresponds to the tree.
     pub folder: &'a Path,
     /// Whether a path on disk may be listed.
@@ -68,11 +73,28 @@ pub struct TreeWalk<'a> {
     pub may_contain_visible: &'a dyn Fn(&Path) -> bool,
 }
 
-/// A tree that was not read yet. Its path ends with a slash, or is empty for the first tree.
+/// A tree that was not read yet.
 struct PendingTree {
     id: ObjectId,
-    path: Vec<u8>,
+    /// The path of the tree that contains it, which ends with a slash or is empty.
+    parent: Arc<[u8]>,
+    /// Its name; empty for the first tree.
+    name: Vec<u8>,
     state: GlobState,
+}
+
+impl PendingTree {
+    fn path(&self) -> Arc<[u8]> {
+        match self.name.is_empty() {
+            true => self.parent.clone(),
+            false => [&self.parent[..], &self.name[..], b"/"].concat().into(),
+        }
+    }
+
+    /// Returns about how many bytes it takes.
+    fn n_bytes(&self) -> usize {
+        size_of::<PendingTree>() + self.name.len() + self.state.n_bytes()
+    }
 }
 
 impl TreeWalk<'_> {
@@ -87,8 +109,13 @@ impl TreeWalk<'_> {
         let mut kept = BinaryHeap::new();
         let mut listing = Listing::default();
         let mut n_entries = 0;
-        let mut ahead = vec![PendingTree { id: top, path: Vec::new(), state: self.glob.start() }];
+        let memory = WalkMemory::new(self.context);
+        let (parent, name, state) = (Arc::default(), Vec::new(), self.glob.start());
+        let mut ahead = vec![PendingTree { id: top, parent, name, state }];
+        memory.take(ahead[0].n_bytes());
         'walk: while let Some(folder) = ahead.pop() {
+            memory.give_back(folder.n_bytes());
+            let folder_path = folder.path();
             let tree = read_tree(&folder.id)?;
             let n_before = ahead.len();
             for entry in entries(&tree, folder.id.kind()) {
@@ -97,12 +124,13 @@ impl TreeWalk<'_> {
                 listing.stopped = match () {
                     () if n_entries > MAX_ENTRIES => Some("2,000,000 entries"),
                     () if n_entries % 64 == 0 && started.elapsed() > MAX_TIME => Some("10 seconds"),
+                    () if memory.is_used_up() => Some("all memory for calls was in use"),
                     () => None,
                 };
                 if listing.stopped.is_some() {
                     break 'walk;
                 }
-                let path = [&folder.path[..], name].concat();
+                let path = [&folder_path[..], name].concat();
                 if path.len() > MAX_PATH {
                     return Err(broken("a path is longer than 4096 bytes"));
                 }
@@ -111,11 +139,9 @@ impl TreeWalk<'_> {
                     if let Some(state) = self.glob.enter(&folder.state, name)
                         && (self.may_contain_visible)(&self.folder.join(OsStr::from_bytes(&path)))
                     {
-                        ahead.push(PendingTree {
-                            id: entry.id,
-                            path: [&path[..], b"/"].concat(),
-                            state,
-                        });
+                        let (parent, name) = (folder_path.clone(), name.as_bytes().to_vec());
+                        ahead.push(PendingTree { id: entry.id, parent, name, state });
+                        memory.take(ahead[ahead.len() - 1].n_bytes());
                     }
                     continue;
                 }
@@ -129,9 +155,12 @@ impl TreeWalk<'_> {
                     continue;
                 };
                 listing.total += 1;
+                memory.take(kept_bytes(&path));
                 kept.push(path);
-                if kept.len() > limit {
-                    kept.pop();
+                if kept.len() > limit
+                    && let Some(last) = kept.pop()
+                {
+                    memory.give_back(kept_bytes(&last));
                 }
             }
             // Walk in path order, so that a walk that stops early has listed the first paths.
@@ -140,6 +169,11 @@ impl TreeWalk<'_> {
         listing.files = kept.into_sorted_vec();
         Ok(listing)
     }
+}
+
+/// Returns about how many bytes a path takes that is kept.
+fn kept_bytes(path: &String) -> usize {
+    size_of_val(path) + path.len()
 }
 
 /// Iterates over the entries of a tree. Fails at a name that would lead outside the tree.

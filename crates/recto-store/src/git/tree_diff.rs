@@ -12,6 +12,9 @@ use super::objects::GitObject;
 use super::tree::{TreeEntry, entries};
 use crate::limits;
 
+/// How much memory a comparison reserves at a time.
+const STEP: usize = 1 << 20;
+
 /// A file, link or submodule that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryChange {
@@ -41,6 +44,7 @@ impl History {
             is_visible: &self.visible(),
             changes: Vec::new(),
             n_entries: 0,
+            n_bytes: 0,
         };
         comparison.pair(below.to_vec(), entry(before)?, entry(after)?)?;
         let mut changes = comparison.changes;
@@ -55,6 +59,8 @@ struct Comparison<'a> {
     is_visible: &'a dyn Fn(&[u8]) -> bool,
     changes: Vec<EntryChange>,
     n_entries: u64,
+    /// The memory of the changes and of the trees that are being compared.
+    n_bytes: usize,
 }
 
 impl Comparison<'_> {
@@ -71,6 +77,8 @@ impl Comparison<'_> {
             [before, after].map(|entry| entry.filter(|entry| !is_tree(entry)));
         if file_before != file_after && (self.is_visible)(&path) {
             let path = path.clone();
+            // The answer has another copy of the path.
+            self.take(2 * (size_of::<EntryChange>() + path.len()))?;
             self.changes.push(EntryChange { path, before: file_before, after: file_after });
         }
         if tree_before != tree_after {
@@ -79,7 +87,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Compares two trees, whose entries are sorted.
+    /// Reads and compares two trees.
     fn trees(
         &mut self,
         path: Vec<u8>,
@@ -89,7 +97,29 @@ impl Comparison<'_> {
         if path.len() > limits::GIT_PATH {
             return Err(broken("a path is longer than 4096 bytes").into());
         }
-        let (before, after) = (self.read(before)?, self.read(after)?);
+        let trees = [self.read(before)?, self.read(after)?];
+        let n_bytes = trees.iter().flatten().map(|tree| tree.bytes.len()).sum::<usize>();
+        self.take(n_bytes)?;
+        self.entries(&path, &trees)?;
+        self.n_bytes -= n_bytes;
+        Ok(())
+    }
+
+    /// Counts memory, and fails if other calls use all that is left.
+    fn take(&mut self, n_bytes: usize) -> Result<(), Stop> {
+        self.n_bytes += n_bytes;
+        match self.history.context.try_keep_memory(self.n_bytes.next_multiple_of(STEP)) {
+            true => Ok(()),
+            false => Err(Stop::Time),
+        }
+    }
+
+    /// Compares the entries of two trees, which are sorted.
+    fn entries(
+        &mut self,
+        path: &[u8],
+        [before, after]: &[Option<Arc<GitObject>>; 2],
+    ) -> Result<(), Stop> {
         let hash = self.history.repository.hash;
         let mut ahead = before.iter().flat_map(|tree| entries(tree, hash)).peekable();
         let mut ahead_after = after.iter().flat_map(|tree| entries(tree, hash)).peekable();
@@ -112,7 +142,7 @@ impl Comparison<'_> {
             }
             if let Some((name, _)) = one.or(other) {
                 let slash = if path.is_empty() { &b""[..] } else { b"/" };
-                self.pair([&path[..], slash, name].concat(), one_entry, other_entry)?;
+                self.pair([path, slash, name].concat(), one_entry, other_entry)?;
             }
         }
     }

@@ -7,7 +7,7 @@
 mod batch;
 mod budget;
 mod matches;
-mod memory;
+pub(crate) mod memory;
 
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;

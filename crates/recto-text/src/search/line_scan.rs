@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 
-use super::{MAX_BUFFERED, MAX_REGEX_LINE, Needle, extend_up_to};
+use super::{MAX_BUFFERED, Needle, extend_up_to};
 use crate::window::is_character_start;
 
 /// The matches in one line, which do not overlap.
@@ -47,8 +47,8 @@ impl<'a> LineScan<'a> {
             return;
         }
         let end = memchr(b'\n', piece);
-        let max = if self.needle.max_match.is_some() { usize::MAX } else { MAX_REGEX_LINE };
-        extend_up_to(&mut self.buffered, &piece[..end.unwrap_or(piece.len())], max);
+        let part = &piece[..end.unwrap_or(piece.len())];
+        extend_up_to(&mut self.buffered, part, self.needle.max_line);
         if end.is_some() {
             self.line += 1;
             if self.buffered.ends_with(b"\r") {

@@ -20,7 +20,14 @@ fn search<'a>(needle: &'a Needle, within: &[Range<u64>], max_hits: usize) -> Sea
 
 fn found(lines: &[u64], has_more: bool, total_lines: u64) -> Hits {
     let n_lines = lines.len() as u64;
-    Hits { lines: lines.to_vec(), n_lines, has_more, stopped_at: None, total_lines }
+    Hits {
+        lines: lines.to_vec(),
+        n_lines,
+        has_more,
+        stopped_at: None,
+        is_partial: false,
+        total_lines,
+    }
 }
 
 #[test]
@@ -101,6 +108,28 @@ fn a_regex_matches_the_start_of_a_very_long_line() {
     assert!(scan.buffered.len() <= MAX_REGEX_LINE);
     scan.push(b"\nb12");
     assert_eq!(scan.finish(), found(&[1, 2], false, 2));
+}
+
+/// If the long line had more `a`, matching it would take more than 10^10 steps.
+#[test]
+fn a_complex_regex_matches_the_start_of_a_long_line() {
+    let needle = Needle::regex("(?-u)(?:a.{0,3000}){3}b", true).unwrap();
+    assert!((1 << 15..1 << 17).contains(&needle.max_line), "{}", needle.max_line);
+    let text = format!("aaab\n{}aaab\naaab\nx\nb", "x".repeat(2 << 20));
+    let mut found = found(&[1, 3], false, 5);
+    found.is_partial = true;
+    let search_all = search(&needle, &[0..u64::MAX], 9);
+    assert_eq!(search_all.hits(&text), found);
+    let mut scan = SearchScan::new(&search_all);
+    text.as_bytes().chunks(100_000).for_each(|piece| scan.push(piece));
+    assert_eq!(scan.finish(), found);
+    assert!(!search(&needle, &[2..9], 9).hits(&text).is_partial);
+    assert!(needle.occurs_in(&text.as_bytes()[5..], &never));
+    assert_eq!(needle.find_in(&text[5..]), None);
+    for ordinary in [r"\bfunction\s+\w+\(", "(?i)export.{0,40}default", r#""id":\s*"[^"]+""#] {
+        let needle = Needle::regex(ordinary, true).unwrap();
+        assert!(needle.max_line >= 8 << 20, "{ordinary}: {}", needle.max_line);
+    }
 }
 
 #[test]

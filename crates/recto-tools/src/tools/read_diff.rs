@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use recto_store::git::{Changes, FileChange, History, Status};
+use recto_store::error::Error as StoreError;
+use recto_store::git::{Changes, FileChange, History, Status, Versions};
 use recto_text::diff::header_name;
 use recto_text::line_diff::{LineDiff, is_comparable};
 use recto_text::{Digest, Size};
@@ -96,16 +97,17 @@ struct Measured {
     is_binary: bool,
     /// Whether a version is too large to be compared.
     is_large: bool,
+    /// Whether there was no time to compare it.
+    is_unread: bool,
     /// The version on disk.
     digest: Option<Digest>,
 }
 
 fn measured(env: &ReadEnv<'_>, history: &History, change: &FileChange) -> Result<Measured> {
-    if history.is_time_over() {
-        return Ok(Measured::default());
-    }
-    let Some(versions) = history.versions(change, env.store)? else {
-        return Ok(Measured { is_large: true, ..Measured::default() });
+    let versions = match versions_in_time(env, history, change)? {
+        None => return Ok(Measured { is_unread: true, ..Measured::default() }),
+        Some(None) => return Ok(Measured { is_large: true, ..Measured::default() }),
+        Some(Some(versions)) => versions,
     };
     let digest = change.is_on_disk().then(|| Digest::of(&versions.after));
     if versions.is_binary {
@@ -117,6 +119,21 @@ fn measured(env: &ReadEnv<'_>, history: &History, change: &FileChange) -> Result
     let diff = LineDiff::new(&versions.before, &versions.after);
     let counts = Some((diff.n_added(), diff.n_removed()));
     Ok(Measured { counts, digest, ..Measured::default() })
+}
+
+/// Reads both versions of a file, or returns `None` if the time is over.
+fn versions_in_time(
+    env: &ReadEnv<'_>,
+    history: &History,
+    change: &FileChange,
+) -> Result<Option<Option<Versions>>> {
+    if history.is_time_over() {
+        return Ok(None);
+    }
+    match history.versions(change, env.store) {
+        Err(StoreError::BrokenRepository { .. }) if history.is_time_over() => Ok(None),
+        versions => Ok(Some(versions?)),
+    }
 }
 
 /// The list of files.
@@ -178,6 +195,8 @@ struct Hunks {
     text: String,
     /// Where hunks were left out: the path of the file.
     cut_at: Option<String>,
+    /// Whether they were left out because the time was over.
+    is_stopped: bool,
     /// The versions on disk of which all hunks are shown.
     seen: Vec<(PathBuf, Digest)>,
 }
@@ -196,12 +215,9 @@ impl Hunks {
             return Ok(true);
         }
         let path = change.shown();
-        let versions = match history.is_time_over() {
-            true => None,
-            false => history.versions(change, env.store)?,
-        };
-        let Some(versions) = versions else {
+        let Some(Some(versions)) = versions_in_time(env, history, change)? else {
             self.cut_at = Some(path);
+            self.is_stopped = true;
             return Ok(false);
         };
         let old_path = change.shown_old().unwrap_or_else(|| path.clone());
@@ -245,25 +261,44 @@ fn answer(
         .filter_map(|file| file.counts)
         .fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
     let top = history.top().display();
-    let mut head = match n_files {
-        0 => format!("no difference in {top}"),
-        1 => format!("1 file differs in {top}, +{n_added} -{n_removed}"),
-        n if n_listed < n => format!("first {n_listed} of {n} files that differ in {top}"),
-        n => format!("{n} files differ in {top}, +{n_added} -{n_removed}"),
+    let is_unread = files.iter().any(|file| file.is_unread);
+    let counts = match is_unread {
+        true => String::new(),
+        false => format!(", +{n_added} -{n_removed}"),
     };
-    if let Some(stopped) = &changes.stopped {
+    let is_late = is_unread || hunks.is_stopped || changes.is_without_renames;
+    let stopped = changes.stopped.clone().or_else(|| is_late.then(|| history.time_limit()));
+    let mut head = match n_files {
+        0 if stopped.is_some() || changes.n_unreadable > 0 => {
+            format!("no difference found in {top}")
+        }
+        0 => format!("no difference in {top}"),
+        1 => format!("1 file differs in {top}{counts}"),
+        n if n_listed < n => format!("first {n_listed} of {n} files that differ in {top}"),
+        n => format!("{n} files differ in {top}{counts}"),
+    };
+    if let Some(stopped) = &stopped {
         head.push_str(&format!("; stopped after {stopped}"));
     }
-    if n_listed < n_files || changes.stopped.is_some() {
+    if changes.is_without_renames {
+        head.push_str("; renames were not searched");
+    }
+    if n_listed < n_files || stopped.is_some() {
         head.push_str("; name a path to compare less");
     }
     if let Some(path) = &hunks.cut_at {
         head.push_str(&format!("; hunks are cut in {path}; name a path to read the rest"));
     }
+    if changes.n_unreadable > 0 {
+        head.push_str(&format!("; directories that cannot be read: {}", changes.n_unreadable));
+    }
     if changes.n_submodules > 0 {
         head.push_str(&format!("; submodules not compared: {}", changes.n_submodules));
     }
-    let is_cut = n_listed < n_files || changes.stopped.is_some() || hunks.cut_at.is_some();
+    let is_cut = n_listed < n_files
+        || stopped.is_some()
+        || changes.n_unreadable > 0
+        || hunks.cut_at.is_some();
     let structured = json!({
         "files": summary.rows,
         "total": n_files,

@@ -28,7 +28,7 @@ use many::{Found, in_text, report};
 use recto_store::error::{Error as StoreError, Instead};
 use recto_store::glob::Glob;
 use recto_store::path::AbsPath;
-use recto_store::{AtRevision, ListRequest, Listing, Store, Text};
+use recto_store::{AtRevision, ListRequest, Listing, Note, Store, Text};
 
 pub static TOOL: Tool = Tool {
     name: "ReadLines",
@@ -272,6 +272,7 @@ fn of_one(
     };
     let mut read = rows::read(text, path, wanted, Limits { budget: for_rows, ..limits }, &stop)?;
     env.context.cancel.check().map_err(StoreError::from)?;
+    env.context.notes.set(Note::LongLinesCut, read.is_partial);
     let mut blamed = None;
     if request.is_blame && !read.rows.is_empty() {
         let document = blame::document(env, store, path, &read)?;

@@ -70,6 +70,8 @@ pub struct FileRows {
     pub n_hits: u64,
     /// Whether the search was stopped.
     pub is_stopped: bool,
+    /// Whether only the start of some line was searched.
+    pub is_partial: bool,
     /// The text, if it was read whole.
     pub document: Option<Arc<Document>>,
 }
@@ -129,8 +131,8 @@ pub fn read(
     let (rows, n_hits) = (taken.rows, chosen.n_hits);
     let digest = (!wanted.is_count).then(|| reader.digest());
     let document = reader.document();
-    let is_stopped = chosen.is_stopped;
-    Ok(FileRows { rows, total_lines, digest, next, n_hits, is_stopped, document })
+    let Chosen { is_stopped, is_partial, .. } = chosen;
+    Ok(FileRows { rows, total_lines, digest, next, n_hits, is_stopped, is_partial, document })
 }
 
 /// Returns the error for a column that does not belong to exactly one line.
@@ -151,6 +153,7 @@ struct Chosen {
     /// The line that the search reached, 0-based, if it ended early.
     reached: Option<u64>,
     is_stopped: bool,
+    is_partial: bool,
 }
 
 impl Wanted {
@@ -163,7 +166,8 @@ impl Wanted {
         let from = self.lines.as_ref().map_or(0, |lines| lines.from() - 1);
         let Some(needle) = &self.needle else {
             let ranges = after(from, self.named(total_lines, self.context));
-            return Ok(Chosen { ranges, n_hits: 0, reached: None, is_stopped: false });
+            let (is_stopped, is_partial) = (false, false);
+            return Ok(Chosen { ranges, n_hits: 0, reached: None, is_stopped, is_partial });
         };
         // Skip hits whose context was already returned.
         let within = after(from.saturating_sub(self.context), self.named(total_lines, 0));
@@ -184,7 +188,8 @@ impl Wanted {
         };
         let at_limit = || ranges.last().map_or(0, |range| range.end);
         let reached = hits.stopped_at.or_else(|| hits.has_more.then(at_limit));
-        Ok(Chosen { n_hits, reached, is_stopped: hits.stopped_at.is_some(), ranges })
+        let (is_stopped, is_partial) = (hits.stopped_at.is_some(), hits.is_partial);
+        Ok(Chosen { n_hits, reached, is_stopped, is_partial, ranges })
     }
 
     /// Returns the lines that the caller named, extended by `n_more` on both sides.

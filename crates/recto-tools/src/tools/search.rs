@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
 use recto_store::sync::lock;
-use recto_store::{BulkReader, Context, Listing, Store};
+use recto_store::{BulkReader, Context, Listing, Note, Store};
 
 use super::ReadEnv;
 use recto_text::Size;
@@ -213,6 +213,9 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
     ) -> Option<FileRows> {
         let skipped = match self.read(reader, path, wanted) {
             Ok(Some(rows)) => {
+                if rows.is_partial {
+                    self.context.notes.add(Note::LongLinesCut);
+                }
                 if rows.is_stopped {
                     self.n_unfinished.fetch_add(1, Ordering::Relaxed);
                     self.is_over.store(true, Ordering::Relaxed);

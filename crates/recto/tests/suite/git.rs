@@ -2,6 +2,7 @@
 
 mod access;
 mod agrees;
+mod bounds;
 mod budgets;
 mod damage;
 mod fixture;

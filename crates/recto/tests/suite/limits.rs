@@ -219,6 +219,24 @@ fn the_size_of_a_regular_expression_is_limited() {
 }
 
 #[test]
+fn a_complex_regular_expression_is_matched_to_the_start_of_a_long_line() {
+    let dir = TestDir::new();
+    dir.file("root/a.txt", format!("aaab\n{}aaab\n", "x".repeat(1 << 20)));
+    let session = dir.serve(&[]);
+    for (regex, n_lines, is_cut) in [("(?-u)(?:a.{0,3000}){3}b", 1, true), ("a.{0,3}b", 2, false)] {
+        for file_path in ["a.txt", "."] {
+            let arguments = json!({"file_path": file_path, "regex": regex});
+            let Actual::Answer { structured, text } = session.call("ReadLines", arguments) else {
+                panic!("{regex} was rejected");
+            };
+            assert_eq!(structured["rows"].as_array().map(Vec::len), Some(n_lines), "{regex}");
+            let head = &text[0];
+            assert_eq!(head.contains("only the start of very long lines"), is_cut, "{head}");
+        }
+    }
+}
+
+#[test]
 fn the_length_of_a_pattern_is_limited() {
     let dir = TestDir::new();
     let session = dir.serve(&[]);

@@ -370,3 +370,68 @@ fn hidden_files_are_neither_compared_nor_searched() {
     let denied = served.revisions.history(secret.to_str().unwrap(), &served.caller);
     assert!(with_hint(denied.err().unwrap()).starts_with("Permission denied"));
 }
+
+/// Returns the letter and the path of each file that differs from the disk.
+fn differs_on_disk(served: &Served, git: &Git, path: &str) -> Vec<String> {
+    let changes = history(served, git, path).changes_on_disk("HEAD").unwrap();
+    changes.files.iter().map(|file| format!("{}\t{}", file.status.letter(), file.shown())).collect()
+}
+
+#[test]
+fn files_below_a_directory_that_is_now_a_link_are_removed() {
+    let place = RepoDir::new();
+    let files = [("a/one.txt", "1\n"), ("a/deep/two.txt", "2\n"), ("a-b", "3\n"), ("b/x", "x\n")];
+    let git = place.with_files("project", &files);
+    std::fs::rename(git.path("a"), git.path(".git/moved")).unwrap();
+    std::os::unix::fs::symlink(".git/moved", git.path("a")).unwrap();
+    std::fs::rename(git.path("b"), git.path("c")).unwrap();
+    std::os::unix::fs::symlink("c", git.path("b")).unwrap();
+    let served = serve(&[&git.top]);
+    let mut ours = differs_on_disk(&served, &git, "");
+    assert_eq!(ours, ["D\ta/deep/two.txt", "D\ta/one.txt", "D\tb/x", "A\tc/x"]);
+    ours.retain(|line| line.starts_with('D'));
+    let gits = git.run(&["diff", "--name-status", "--no-renames", "HEAD"]);
+    assert_eq!(ours, gits.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn modes_on_disk_count_only_with_file_mode() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let place = RepoDir::new();
+    let git = place.with_files("project", &[("plain", "1\n"), ("run", "2\n")]);
+    let set_mode = |name: &str, mode| {
+        std::fs::set_permissions(git.path(name), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    set_mode("run", 0o755);
+    git.commit("executable");
+    set_mode("plain", 0o755);
+    set_mode("run", 0o644);
+    for value in ["true", "false", "no", "0"] {
+        git.run(&["config", "core.fileMode", value]);
+        let gits = git.run(&["diff", "--name-status", "HEAD"]);
+        let ours = differs_on_disk(&serve(&[&git.top]), &git, "");
+        assert_eq!(ours, gits.lines().collect::<Vec<_>>(), "{value}");
+    }
+    git.write("run", "changed\n");
+    let changes = history(&serve(&[&git.top]), &git, "").changes_on_disk("HEAD").unwrap();
+    assert_eq!(changes.files.len(), 1);
+    assert_eq!(changes.files[0].mode_change(), None);
+}
+
+#[test]
+fn a_rename_does_not_add_text() {
+    let place = RepoDir::new();
+    let text: String = (0..20).map(|n| format!("line {n}\n")).collect();
+    let git = place.with_files("project", &[("old.txt", &format!("{text}wanted\n"))]);
+    let first = git.run(&["rev-parse", "HEAD"]);
+    git.run(&["mv", "old.txt", "middle.txt"]);
+    git.commit("pure rename");
+    git.run(&["mv", "middle.txt", "new.txt"]);
+    git.write("new.txt", format!("{text}wanted\nwanted\n"));
+    let third = git.commit("rename and add");
+    let query = LogQuery { containing: Some("wanted".into()), ..LogQuery::default() };
+    let ours = ids(&history(&serve(&[&git.top]), &git, "new.txt"), query);
+    assert_eq!(ours, [third, first]);
+    assert_eq!(ours, git_ids(&git, &["--follow", "-Swanted", "--", "new.txt"]));
+}
