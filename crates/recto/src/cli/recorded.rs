@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, UNIX_EPOCH};
 
 use recto_journal::{Change, Kind, Reader, State, StateDir};
@@ -98,9 +99,10 @@ pub fn real_path(path: &Path) -> Result<PathBuf, String> {
 
 /// Returns a path relative to the working directory, if it is below it.
 pub fn shown(path: &Path) -> String {
-    let here = std::env::current_dir().and_then(|here| here.canonicalize());
-    let below = here.ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_path_buf));
-    let path = below.filter(|path| !path.as_os_str().is_empty()).unwrap_or(path.to_path_buf());
+    static HERE: LazyLock<Option<PathBuf>> =
+        LazyLock::new(|| std::env::current_dir().and_then(|here| here.canonicalize()).ok());
+    let below = HERE.as_ref().and_then(|here| path.strip_prefix(here).ok());
+    let path = below.filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);
     Escaped(&path.display().to_string()).to_string()
 }
 
