@@ -323,14 +323,16 @@ fn compare_search(subject: &mut Subject, tally: &mut Tally, commit: &str, path: 
             subject.lines(&["log", "--full-history", "--format=%H", &search, commit, "--", path])
         },
     );
-    let renamed = ours.iter().position(|(_, renamed_from)| renamed_from.is_some());
     let mut ours: Vec<String> = ours.into_iter().map(|(id, _)| id).collect();
-    if let Some(at) = renamed {
+    let mut git = git;
+    let all = subject.log(commit, path, LogQuery::default());
+    if let Some(at) = all.iter().position(|(_, renamed_from)| renamed_from.is_some()) {
         // git does not follow the rename: the file is new there.
-        ours.truncate(at);
+        let is_newer = |id: &String| all[..at].iter().any(|(newer, _)| newer == id);
+        ours.retain(is_newer);
+        git.retain(is_newer);
     }
-    let is_same = ours == git || (renamed.is_some() && git.starts_with(&ours));
-    tally.add("log -S", is_same, || format!("{commit} {path} {word}: {ours:?}, git {git:?}"));
+    tally.add("log -S", ours == git, || format!("{commit} {path} {word}: {ours:?}, git {git:?}"));
 }
 
 fn compare_diff(subject: &Subject, tally: &mut Tally, from: &str, to: &str) {
