@@ -1,6 +1,7 @@
 //! A disk that is full when the journal is written, and a database that is damaged while it is open.
 
 use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 
 use recto_dev::random::Random;
@@ -118,7 +119,11 @@ fn damaged(effort: Effort, server: &Server) -> Result<Cell> {
 
 fn damage(place: &Place<'_>, random: &mut Random) -> Result<()> {
     let name = ["journal.db", "journal.db-wal"][random.below(2)];
-    let file = OpenOptions::new().write(true).open(place.state.join(name))?;
+    let file = match OpenOptions::new().write(true).open(place.state.join(name)) {
+        // There is no log while no process has the database open.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
     let n_bytes = file.metadata()?.len() as usize;
     if random.below(3) == 0 {
         return Ok(file.set_len(random.below(n_bytes + 1) as u64)?);
