@@ -30,8 +30,7 @@ fn run(_: Effort, server: &Server) -> Result<Vec<Cell>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("f.txt");
     std::fs::write(&path, crate::files::version(1, 4 << 20))?;
-    let mut session =
-        Session::open_with(server, folder.path(), &["--max-answer-bytes", "4194304"])?;
+    let mut session = Session::open(server, folder.path())?;
     session.set_patience(Duration::from_secs(60));
     let (tool, arguments) = read_call(server.kind, &path);
     let lines: Vec<_> = (0..N_CALLS)
