@@ -1,7 +1,7 @@
 //! `recto serve` with the tools, prompts and resources that the MCP conformance suite calls by name.
 //!
-//! recto's own handler and HTTP transport serve it: whatever is not in `fixtures.json` is answered by
-//! recto. See `dev/e2e/conformance`.
+//! recto's own handler and HTTP transport serve it. Requests that do not name anything in
+//! `fixtures.json` are answered by recto. See `dev/e2e/conformance`.
 #![allow(deprecated, reason = "the suite tests logging and sampling")]
 
 mod input;

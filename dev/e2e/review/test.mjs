@@ -56,7 +56,8 @@ test("a change by a running client appears by itself", async () => {
   quiet(page);
 });
 
-test("a hunk, a file and a session are kept, undone and redone", async () => {
+/** Edits two lines of two files, and opens the page. */
+async function editedFiles() {
   scene.write("f.txt", LINES);
   scene.write("g.txt", LINES);
   const client = await scene.client();
@@ -67,6 +68,11 @@ test("a hunk, a file and a session are kept, undone and redone", async () => {
   const changed = scene.read("f.txt");
   const page = await openPage(await scene.review());
   await waitStates(page, ["open", "open"]);
+  return { changed, page };
+}
+
+test("a hunk, a file and a session are kept, undone and redone", async () => {
+  const { changed, page } = await editedFiles();
   const press = (index, name) => hunk(page, index).getByRole("button", { name }).click();
   await press(0, "Keep");
   await waitStates(page, ["kept", "open"]);
@@ -173,16 +179,7 @@ test("two pages stay consistent", async () => {
 });
 
 test("everything works with the keyboard alone", async () => {
-  scene.write("f.txt", LINES);
-  scene.write("g.txt", LINES);
-  const client = await scene.client();
-  for (const name of ["f.txt", "g.txt"]) {
-    await client.edit(name, "line 3\n", "three\n");
-    await client.edit(name, "line 20\n", "twenty\n");
-  }
-  const changed = scene.read("f.txt");
-  const page = await openPage(await scene.review());
-  await waitStates(page, ["open", "open"]);
+  const { changed, page } = await editedFiles();
   const key = (name) => page.keyboard.press(name);
   await key("j");
   await key("a");

@@ -2,6 +2,7 @@
 //! its journal, mounted again, and checked. The disk's own cache is not tested.
 
 use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -53,31 +54,9 @@ fn run(effort: Effort, server: &Server, filesystem: &str) -> Result<Vec<Cell>> {
     for _ in 0..n_cuts {
         std::fs::write(&path, files::counted(0, N_BYTES))?;
         rustix::fs::syncfs(File::open(&place)?)?;
-        let mut session = Session::open(server, &place)?;
-        let disk = File::open(&place)?;
+        let session = Session::open(server, &place)?;
         let moment = Duration::from_micros(random.below(150_000) as u64);
-        let is_cut = Arc::new(AtomicBool::new(false));
-        let cutting = is_cut.clone();
-        let cutter = std::thread::spawn(move || {
-            std::thread::sleep(moment);
-            cutting.store(true, Ordering::SeqCst);
-            mounts::cut_power_of(&disk).map_err(|error| error.to_string())
-        });
-        let mut acknowledged = 0;
-        loop {
-            let (old, new) =
-                (format!("n = {acknowledged}\n"), format!("n = {}\n", acknowledged + 1));
-            let outcome = session.edit(&path, &old, &new);
-            // After a real power cut there are no answers. Here the server keeps running, and XFS
-            // lets an fsync of a directory succeed after the shutdown has discarded its changes.
-            if is_cut.load(Ordering::SeqCst) || !outcome.is_ok_and(|reply| reply.is_done()) {
-                break;
-            }
-            acknowledged += 1;
-        }
-        let cut = cutter.join().map_err(|_| "the cutter panicked")?;
-        session.client.kill()?;
-        cut?;
+        let acknowledged = edit_until_cut(session, &path, &place, moment)?;
         mount.unmount()?;
         mount = Mount::image(&image, &place)?;
         n_edits += acknowledged;
@@ -90,4 +69,37 @@ fn run(effort: Effort, server: &Server, filesystem: &str) -> Result<Vec<Cell>> {
     mount.unmount()?;
     let text = format!("{n_destroyed} / {n_lost_cuts} in {n_cuts} cuts, {n_edits} edits");
     Ok(vec![Cell::new(n_destroyed == 0 && n_lost_cuts == 0 && n_edits > 0, text)])
+}
+
+/// Counts up the number in a file until the power of its disk is cut. Returns the number of
+/// acknowledged edits.
+pub fn edit_until_cut(
+    mut session: Session,
+    path: &Path,
+    disk: &Path,
+    moment: Duration,
+) -> Result<usize> {
+    let disk = File::open(disk)?;
+    let is_cut = Arc::new(AtomicBool::new(false));
+    let cutting = is_cut.clone();
+    let cutter = std::thread::spawn(move || {
+        std::thread::sleep(moment);
+        cutting.store(true, Ordering::SeqCst);
+        mounts::cut_power_of(&disk).map_err(|error| error.to_string())
+    });
+    let mut acknowledged = 0;
+    loop {
+        let (old, new) = (format!("n = {acknowledged}\n"), format!("n = {}\n", acknowledged + 1));
+        let outcome = session.edit(path, &old, &new);
+        // After a real power cut there are no answers. Here the server keeps running, and XFS lets an
+        // fsync of a directory succeed after the shutdown has discarded its changes.
+        if is_cut.load(Ordering::SeqCst) || !outcome.is_ok_and(|reply| reply.is_done()) {
+            break;
+        }
+        acknowledged += 1;
+    }
+    let cut = cutter.join().map_err(|_| "the cutter panicked")?;
+    session.client.kill()?;
+    cut?;
+    Ok(acknowledged)
 }

@@ -55,7 +55,7 @@ struct PendingRequest {
 enum RequestStep {
     /// Reads the text for a server.
     Read,
-    /// Checks that the text still has this tag; without one, that there is no text.
+    /// Checks that the text still has this tag, or without a tag, that the editor has no text.
     Compare(Option<Tag>),
     Write,
     ReadBack,

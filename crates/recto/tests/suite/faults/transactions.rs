@@ -21,7 +21,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::disturbed::{Disturbed, When};
 
-/// The files before and after, by their paths; `None` where there is no file.
+/// A path, its content before and after (`None` if the file does not exist), and its new path.
 type Step = (&'static str, Option<&'static str>, Option<&'static str>, Option<&'static str>);
 
 const STEPS: [Step; 9] = [

@@ -1,8 +1,6 @@
 //! Power cuts of a disk with the files and the journal, see [`crate::trials::power`].
 
 use std::fs::File;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use recto_dev::random::Random;
@@ -11,6 +9,7 @@ use recto_dev::servers::Server;
 use super::Place;
 use crate::cell::Cell;
 use crate::mounts::{self, Mount};
+use crate::trials::power::edit_until_cut;
 use crate::{Effort, Result, files, process};
 
 const N_BYTES: usize = 20_000;
@@ -41,29 +40,9 @@ fn cuts(effort: Effort, server: &Server, filesystem: &str) -> Result<Cell> {
         let path = place.root.join(format!("f{cut}.txt"));
         std::fs::write(&path, files::counted(0, N_BYTES))?;
         rustix::fs::syncfs(File::open(&disk)?)?;
-        let mut session = place.serve()?;
-        let handle = File::open(&disk)?;
+        let session = place.serve()?;
         let moment = Duration::from_micros(random.below(150_000) as u64);
-        let is_cut = Arc::new(AtomicBool::new(false));
-        let cutting = is_cut.clone();
-        let cutter = std::thread::spawn(move || {
-            std::thread::sleep(moment);
-            cutting.store(true, Ordering::SeqCst);
-            mounts::cut_power_of(&handle).map_err(|error| error.to_string())
-        });
-        let mut acknowledged = 0;
-        loop {
-            let (old, new) =
-                (format!("n = {acknowledged}\n"), format!("n = {}\n", acknowledged + 1));
-            let outcome = session.edit(&path, &old, &new);
-            if is_cut.load(Ordering::SeqCst) || !outcome.is_ok_and(|reply| reply.is_done()) {
-                break;
-            }
-            acknowledged += 1;
-        }
-        let cut = cutter.join().map_err(|_| "the cutter panicked")?;
-        session.client.kill()?;
-        cut?;
+        let acknowledged = edit_until_cut(session, &path, &disk, moment)?;
         drop(place);
         mount.unmount()?;
         mount = Mount::image(&image, &disk)?;
