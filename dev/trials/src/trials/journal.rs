@@ -97,8 +97,17 @@ impl<'a> Place<'a> {
     }
 
     fn serve(&self) -> Result<Session> {
+        self.serve_with(&[])
+    }
+
+    /// Starts a server that makes no change without a record, so that an error says why there is none.
+    fn serve_recorded(&self) -> Result<Session> {
+        self.serve_with(&["--journal", "required"])
+    }
+
+    fn serve_with(&self, options: &[&str]) -> Result<Session> {
         let mut command = self.server.command(&self.root);
-        command.arg("--state-dir").arg(&self.state);
+        command.arg("--state-dir").arg(&self.state).args(options);
         let mut client = Client::start(&mut command)?;
         client.limits = Some(Limits { patience: Duration::from_secs(30), megabytes: 1024.0 });
         client.initialize()?;

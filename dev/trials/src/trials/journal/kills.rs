@@ -134,7 +134,7 @@ fn kill(
     random: &mut Random,
     tally: &mut Tally,
 ) -> Result<usize> {
-    let mut session = place.serve()?;
+    let mut session = place.serve_recorded()?;
     let process = Pid::from_raw(session.client.process_id() as i32).ok_or("no process")?;
     // During the first edit, or later.
     let latest = [20_000, 150_000][random.below(2)];
@@ -156,9 +156,6 @@ fn kill(
         };
         match edited {
             Ok(reply) if reply.is_done() => {
-                if reply.text().contains("not recorded") {
-                    break Some(reply.text().to_string());
-                }
                 (version, tally.n_edits) = (version + 1, tally.n_edits + 1);
             }
             Ok(reply) => break Some(reply.text().to_string()),
@@ -168,7 +165,7 @@ fn kill(
     killer.join().map_err(|_| "the killer panicked")??;
     session.client.kill()?;
     if let Some(text) = stopped {
-        return Err(format!("an edit was rejected or not recorded: {text:.200}").into());
+        return Err(format!("an edit was rejected: {text:.300}").into());
     }
     if let Some(twin) = twin {
         place.recover(path)?;
