@@ -13,7 +13,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use regex_syntax::hir::{Hir, HirKind};
 use regex_syntax::{Error as SyntaxError, ParserBuilder};
 
-pub use line_scan::{LineMatches, LineScan};
+pub use line_scan::{LineMatches, LineScan, MAX_REGEX_MATCHES};
 
 /// The longest string or pattern to search for, in bytes. The automaton of a longer one could exceed
 /// its cache and become extremely slow.

@@ -5,6 +5,10 @@ use memchr::memchr;
 use super::{MAX_BUFFERED, Needle, extend_up_to};
 use crate::window::is_character_start;
 
+/// How many matches of a regular expression in one line are counted. Each can take as long as reading
+/// the whole line: `.*b|a` looks for a `b` after every `a`.
+pub const MAX_REGEX_MATCHES: u64 = 100;
+
 /// The matches in one line, which do not overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineMatches {
@@ -12,8 +16,10 @@ pub struct LineMatches {
     pub column: u64,
     /// The byte of the line at which the first one ends, from 0.
     pub end: u64,
-    /// How many there are.
+    /// How many there are; of a regular expression, at most [`MAX_REGEX_MATCHES`] are counted.
     pub n_matches: u64,
+    /// Whether there may be more.
+    pub may_be_more: bool,
 }
 
 /// Searches one line of a text that arrives in pieces of UTF-8.
@@ -76,7 +82,10 @@ impl<'a> LineScan<'a> {
     /// Counts the matches that start before `end`, and drops what is before it or before their end.
     fn search(&mut self, end: usize) {
         let mut n_done = 0;
+        // The matches of a literal string are found in one pass.
+        let max_matches = self.needle.max_match.map_or(MAX_REGEX_MATCHES, |_| u64::MAX);
         while n_done <= self.buffered.len()
+            && self.found.is_none_or(|found| found.n_matches < max_matches)
             && let Some(found) = self.needle.find_at(&self.buffered, n_done)
             && found.start() < end
         {
@@ -86,8 +95,11 @@ impl<'a> LineScan<'a> {
                 column: self.n_characters + 1 + n_characters(&self.buffered[..found.start()]),
                 end: self.n_bytes + found.end() as u64,
                 n_matches: 0,
+                may_be_more: false,
             };
-            self.found.get_or_insert_with(first).n_matches += 1;
+            let found = self.found.get_or_insert_with(first);
+            found.n_matches += 1;
+            found.may_be_more = found.n_matches == max_matches;
         }
         let n_done = n_done.max(end).min(self.buffered.len());
         self.n_characters += n_characters(&self.buffered[..n_done]);

@@ -250,3 +250,16 @@ fn one_line_of_any_length_is_searched() {
         }
     }
 }
+
+#[test]
+fn counting_the_matches_of_a_regex_in_a_long_line_is_bounded() {
+    // Every match of `a` looks for a `b` in the rest of the line: 10^11 steps for all of them.
+    let line = "a".repeat(1 << 20);
+    let found = Needle::regex(".*b|a", true).unwrap().find_in(&line).unwrap();
+    assert_eq!((found.column, found.n_matches, found.may_be_more), (1, MAX_REGEX_MATCHES, true));
+    let few = Needle::regex("a.*", true).unwrap().find_in(&line).unwrap();
+    assert_eq!((few.end, few.n_matches, few.may_be_more), (1 << 20, 1, false));
+    // A string is counted in one pass.
+    let all = Needle::literal("a", true).unwrap().find_in(&line).unwrap();
+    assert_eq!((all.n_matches, all.may_be_more), (1 << 20, false));
+}

@@ -43,11 +43,12 @@ impl Row {
         text.push_str(&format!("{line:>width$}\t{content}"));
         if let Some(Cut { next_column, matches }) = cut {
             let mut notes = Vec::new();
-            if let Some(LineMatches { column, n_matches, .. }) = matches {
+            if let Some(LineMatches { column, n_matches, may_be_more, .. }) = matches {
                 let which = if *n_matches == 1 { "match" } else { "first match" };
                 notes.push(format!("{which} at column {column}"));
                 if *n_matches > 1 {
-                    notes.push(format!("{n_matches} in this line"));
+                    let or_more = if *may_be_more { " or more" } else { "" };
+                    notes.push(format!("{n_matches}{or_more} in this line"));
                 }
             }
             if let Some(column) = next_column {
