@@ -20,6 +20,13 @@ use crate::state_dir::StateDir;
 /// older format is converted when it is opened for writing.
 const FORMAT: i64 = 1;
 
+/// The size of a page. A change alters a few bytes of each of five pages, all of which are written: with
+/// SQLite's default of 4 KiB, that is 20 KB for a record of 200 bytes.
+const PAGE: u64 = 1024;
+
+/// The number of bytes that the log has for a page, beside the page.
+const FRAME_HEADER: u64 = 24;
+
 /// The number of bytes by which the write-ahead log is extended.
 const EXTENSION: u64 = 2 << 20;
 
@@ -126,12 +133,16 @@ pub struct Database {
 }
 
 /// The write-ahead log of an open database.
-pub struct Log(File);
+pub struct Log {
+    file: File,
+    /// The number of bytes that it takes for a page.
+    pub n_frame_bytes: u64,
+}
 
 impl Log {
     /// Waits until all transactions that were committed before are on disk.
     pub fn sync(&self) -> Result<()> {
-        self.0.sync_data().map_err(|error| self.failed(error))
+        self.file.sync_data().map_err(|error| self.failed(error))
     }
 
     /// Returns whether the next transactions will make the file longer, if it has `n_used` bytes.
@@ -146,13 +157,13 @@ impl Log {
             // Blocks that are allocated but not written would be as slow.
             let zeros = vec![0; EXTENSION as usize];
             let end = self.n_bytes()?.max(n_used);
-            self.0.write_all_at(&zeros, end).map_err(|error| self.failed(error))?;
+            self.file.write_all_at(&zeros, end).map_err(|error| self.failed(error))?;
         }
         Ok(())
     }
 
     fn n_bytes(&self) -> Result<u64> {
-        Ok(self.0.metadata().map_err(|error| self.failed(error))?.len())
+        Ok(self.file.metadata().map_err(|error| self.failed(error))?.len())
     }
 
     fn failed(&self, error: std::io::Error) -> Error {
@@ -165,6 +176,7 @@ impl Database {
     pub fn open(dir: &StateDir) -> Result<Database> {
         let connection = Connection::open(dir.database())?;
         // Before the first table is created.
+        connection.pragma_update(None, "page_size", PAGE as i64)?;
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         let mode = if dir.network().is_some() { "TRUNCATE" } else { "WAL" };
         connection.pragma_update_and_check(None, "journal_mode", mode, |_| Ok(()))?;
@@ -185,7 +197,11 @@ impl Database {
             let log = OpenOptions::new().write(true).open(dir.log());
             let cause = |error: std::io::Error| error.to_string();
             let log = log.map_err(|error| Error::StateDir { path: dir.log(), cause: cause(error) });
-            database.log = Some(Arc::new(Log(log?)));
+            // That of an older database stays.
+            let page = "page_size";
+            let page: i64 = database.connection.pragma_query_value(None, page, |row| row.get(0))?;
+            let n_frame_bytes = page as u64 + FRAME_HEADER;
+            database.log = Some(Arc::new(Log { file: log?, n_frame_bytes }));
         }
         Ok(database)
     }

@@ -34,11 +34,8 @@ const MAX_DELAY: Duration = Duration::from_millis(30);
 /// The most bytes that wait for the thread. Beyond it contents are not kept.
 const MAX_WAITING: usize = 64 << 20;
 
-/// The number of pages in the write-ahead log after which they are copied into the database.
-const MAX_LOG: u64 = 1000;
-
-/// The number of bytes that a page takes in the log, with its header.
-const PAGE: u64 = 4096 + 24;
+/// The number of bytes in the write-ahead log after which they are copied into the database.
+const MAX_LOG: u64 = 4 << 20;
 
 /// How often old changes are removed.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(600);
@@ -167,7 +164,7 @@ struct Worker {
     n_waiting: Arc<AtomicUsize>,
     outcomes: Outcomes,
     database: Option<Database>,
-    /// The number of pages that were in the log when it was copied.
+    /// The number of bytes that were in the log when it was copied.
     n_copied: u64,
     pruned: Option<Instant>,
 }
@@ -274,21 +271,22 @@ impl Worker {
         let connection = &database.connection;
         let checkpoint = |mode: &str| -> Result<u64> {
             let pragma = format!("PRAGMA wal_checkpoint({mode})");
-            Ok(connection.query_row(&pragma, [], |row| row.get::<_, i64>(1))?.max(0) as u64)
+            let n_frames: i64 = connection.query_row(&pragma, [], |row| row.get(1))?;
+            Ok(n_frames.max(0) as u64 * log.n_frame_bytes)
         };
-        let n_pages = checkpoint("NOOP")?;
+        let n_bytes = checkpoint("NOOP")?;
         // The log starts over when all of it is copied.
-        let n_copied = if n_pages < n_copied { 0 } else { n_copied };
-        if n_pages >= n_copied + MAX_LOG {
+        let n_copied = if n_bytes < n_copied { 0 } else { n_copied };
+        if n_bytes >= n_copied + MAX_LOG {
             checkpoint("PASSIVE")?;
             // With the lock, for what was added meanwhile: otherwise the log might never start over.
             let _lock = dir.lock()?;
             self.n_copied = checkpoint("PASSIVE")?;
             return Ok(());
         }
-        if log.is_short(n_pages * PAGE)? {
+        if log.is_short(n_bytes)? {
             let lock = dir.lock()?;
-            log.extend(checkpoint("NOOP")? * PAGE)?;
+            log.extend(checkpoint("NOOP")?)?;
             drop(lock);
             log.sync()?;
         }
