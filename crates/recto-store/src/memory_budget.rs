@@ -51,7 +51,23 @@ pub struct Reservation {
 #[derive(Debug, Clone)]
 pub struct CallMemory {
     budget: Arc<MemoryBudget>,
-    kept: Arc<Mutex<Reservation>>,
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    memory: Reservation,
+    /// The part of it for what a change adds.
+    n_added: usize,
+    /// How much a change lacked, together with that part.
+    n_lacking: Option<usize>,
+}
+
+impl Kept {
+    /// Returns how much is kept, apart from what a change adds.
+    fn n_bytes(&self) -> usize {
+        self.memory.n_bytes - self.n_added
+    }
 }
 
 /// Why memory is not available.
@@ -192,16 +208,47 @@ impl Context {
         if n_bytes <= FREE as u64 {
             return Ok(());
         }
-        let n_kept = lock(&self.memory.kept).n_bytes as u64;
+        let n_kept = lock(&self.memory.kept).n_bytes() as u64;
         let more = self.reserve(n_bytes.saturating_sub(n_kept))?;
-        lock(&self.memory.kept).add(more);
+        lock(&self.memory.kept).memory.add(more);
         Ok(())
+    }
+
+    /// Makes sure that at least this much memory is reserved for what a change adds, besides the
+    /// memory for what it changes. Does not wait, because the caller may have locked a directory; it
+    /// calls [`Context::wait_for_lacking_memory`] when it has not.
+    pub fn try_keep_added_memory(&self, n_bytes: usize) -> Result<(), Unavailable> {
+        let mut kept = lock(&self.memory.kept);
+        if n_bytes <= kept.n_added.max(FREE) {
+            return Ok(());
+        }
+        if n_bytes > self.memory.budget.n_bytes - kept.n_bytes() {
+            return Err(Unavailable::TooMuch);
+        }
+        let Some(more) = self.memory.budget.try_reserve(n_bytes - kept.n_added) else {
+            kept.n_lacking = Some(n_bytes);
+            return Err(Unavailable::Busy);
+        };
+        kept.memory.add(more);
+        kept.n_added = n_bytes;
+        Ok(())
+    }
+
+    /// Waits for the memory that a change lacked. Returns `None` if it lacked none.
+    pub fn wait_for_lacking_memory(&self) -> Option<Result<(), Unavailable>> {
+        let n_added = lock(&self.memory.kept).n_lacking.take()?;
+        let n_bytes = lock(&self.memory.kept).n_bytes();
+        // A call that waits for memory has none, so that calls do not wait for each other.
+        self.release_memory();
+        let reserved = self.memory.budget.reserve(n_bytes + n_added, self);
+        let keep = |memory| *lock(&self.memory.kept) = Kept { memory, n_added, n_lacking: None };
+        Some(reserved.map(keep))
     }
 
     /// Makes sure that at least this much memory is reserved until the call ends. Waits only if none is
     /// yet, so that calls which need more and more do not wait for each other.
     pub fn keep_growing_memory(&self, n_bytes: u64) -> Result<(), Unavailable> {
-        let n_kept = lock(&self.memory.kept).n_bytes as u64;
+        let n_kept = lock(&self.memory.kept).n_bytes() as u64;
         if n_kept == 0 {
             return self.keep_memory(n_bytes);
         }
@@ -218,13 +265,13 @@ impl Context {
     /// Reserves more memory until the call ends. Returns whether it was available without waiting.
     pub fn try_keep_more_memory(&self, n_bytes: usize) -> bool {
         let more = self.memory.budget.try_reserve(n_bytes);
-        more.map(|more| lock(&self.memory.kept).add(more)).is_some()
+        more.map(|more| lock(&self.memory.kept).memory.add(more)).is_some()
     }
 
     /// Makes sure that at least this much memory is reserved until the call ends. Returns whether it
     /// was available without waiting.
     pub fn try_keep_memory(&self, n_bytes: usize) -> bool {
-        let n_kept = lock(&self.memory.kept).n_bytes;
+        let n_kept = lock(&self.memory.kept).n_bytes();
         n_bytes <= FREE.max(n_kept) || self.try_keep_more_memory(n_bytes - n_kept)
     }
 
@@ -318,5 +365,33 @@ mod tests {
         second.cancel.raise();
         assert_eq!(second.keep_memory(2 * MIB), Err(Unavailable::Cancelled));
         assert!(lock(&budget.uses).queue.is_empty());
+    }
+
+    #[test]
+    fn a_change_waits_for_the_memory_that_it_adds_without_keeping_any() {
+        let budget = budget(Duration::from_secs(60));
+        let (first, second) = (call(&budget), call(&budget));
+        second.keep_memory(4 * MIB).unwrap();
+        second.try_keep_added_memory(2 << 20).unwrap();
+        // It is part of the budget, but not of the memory for what is changed.
+        second.keep_memory(4 * MIB).unwrap();
+        assert_eq!(lock(&budget.uses).n_used, 6 << 20);
+        assert_eq!(second.try_keep_added_memory(7 << 20), Err(Unavailable::TooMuch));
+        assert!(second.wait_for_lacking_memory().is_none());
+
+        first.keep_memory(3 * MIB).unwrap();
+        assert_eq!(second.try_keep_added_memory(5 << 20), Err(Unavailable::Busy));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| second.wait_for_lacking_memory());
+            while lock(&budget.uses).queue.is_empty() {
+                std::thread::yield_now();
+            }
+            assert_eq!(lock(&budget.uses).n_used, 3 << 20);
+            drop(first);
+            assert_eq!(waiting.join().unwrap(), Some(Ok(())));
+        });
+        second.try_keep_added_memory(5 << 20).unwrap();
+        second.keep_memory(4 * MIB).unwrap();
+        assert_eq!(lock(&budget.uses).n_used, 9 << 20);
     }
 }

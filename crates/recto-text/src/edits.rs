@@ -121,6 +121,10 @@ impl Edits {
 
     /// Adds edits of `after`, which is the text after these edits.
     pub(crate) fn compose(&mut self, after: &str, later: Edits) {
+        if self.edits.is_empty() {
+            self.edits = later.edits;
+            return;
+        }
         let n_bytes = self.n_bytes;
         let mut earlier = std::mem::take(&mut self.edits).into_iter().peekable();
         let mut later = later.edits.into_iter().peekable();

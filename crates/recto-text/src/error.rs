@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::line::{self, LineRange};
 use crate::nearest::{Meant, Nearest};
+use crate::plan::MAX_REPLACED;
 use crate::quote::{Differing, Lines, Quoted, Truncated};
 
 /// The result of planning an edit or selecting lines.
@@ -45,6 +46,14 @@ pub enum Error {
         places: Vec<Occurrence>,
         n_lines: Option<usize>,
     },
+
+    /// The text of which all occurrences are to be replaced has too many of them.
+    #[error("String appears more than {MAX_REPLACED} times: {}", Truncated(old_string))]
+    TooManyToReplace { old_string: String },
+
+    /// The replaced places and the text that they add need too much memory.
+    #[error("Edits change too much at once: {n_places} places, {n_added} more bytes")]
+    TooMuchAtOnce { n_places: usize, n_added: usize },
 
     /// The strings of one call, or the occurrences of one string, are too far apart in a file of which
     /// only an excerpt is read.

@@ -6,7 +6,7 @@ mod keys;
 mod staged;
 mod strings;
 
-pub use strings::{Replacement, string, strings};
+pub use strings::{Growth, MAX_REPLACED, Replacement, string, strings};
 
 use crate::edits::Edits;
 use crate::error::Error;

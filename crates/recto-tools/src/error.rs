@@ -246,7 +246,9 @@ fn text_code(error: &TextError) -> i32 {
         | TextError::RangeTooShort { .. } => -32014,
         TextError::LinePastEnd { .. } | TextError::NoSuchLine { .. } => -32015,
         TextError::NotEncodable { .. } | TextError::NotReadable { .. } => -32016,
-        TextError::TooFarApart { .. } => -32019,
+        TextError::TooManyToReplace { .. }
+        | TextError::TooMuchAtOnce { .. }
+        | TextError::TooFarApart { .. } => -32019,
         TextError::InEdit { source, .. } => text_code(source),
         TextError::Several { failures, .. } => text_code(&failures[0]),
     }

@@ -309,6 +309,10 @@ limits! {
         "later edits are not tried, and the hint says how many",
         By("rejected_edits_are_tried_and_counted_while_there_is_time");
 
+    /// Places of one string that `replace_all` replaces.
+    REPLACED_PLACES: count usize = recto_text::plan::MAX_REPLACED,
+        "-32019; nothing is changed", By("a_string_with_too_many_places_is_not_replaced");
+
     /// Size up to which a file is edited in memory; of a larger file only the affected lines are loaded.
     WHOLE_CHANGE: bytes u64 = recto_store::limits::WHOLE_CHANGE,
         "-32019 if all of it is needed: to overwrite it, in an encoding other than UTF-8, or with CRLF and lines of megabytes",

@@ -77,7 +77,7 @@ fn check_strings(text: &str, mut fields: Fields<'_>) {
             .map(|replacement| replacement.everywhere(replaces_all).whole_words(is_whole_word));
         replacements.extend(replacement);
     }
-    let strings = |part: TextPart<'_>| plan::strings(part, &replacements, || Ok(()), || true);
+    let strings = |part: TextPart<'_>| plan::strings(part, &replacements, |_| Ok(()), || true);
     let planned = strings(text.into());
     check_steps(text, &replacements, &planned);
     let mut hull = None;
@@ -97,7 +97,7 @@ fn check_steps(text: &str, replacements: &[Replacement], planned: &Result<Plan>)
     let mut staged = text.to_string();
     for replacement in replacements {
         check_found(&staged, replacement.needle().string);
-        match plan::string(&*staged, replacement) {
+        match plan::string(&*staged, replacement, |_| Ok(())) {
             Ok(plan) => staged = plan.edits.apply(&staged),
             Err(error) => {
                 assert_short(&error);

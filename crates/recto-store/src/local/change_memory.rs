@@ -13,15 +13,18 @@ use crate::limits;
 use crate::memory_budget::FREE;
 use crate::path::AbsPath;
 
-/// How often the bytes of a file exist in memory while it is changed: as they were, as the new text,
-/// encoded, and compared.
-const CHANGED_COPIES: u64 = 4;
-
-/// The same for a file in another encoding than UTF-8, whose text exists too.
+/// How often the bytes of a file in another encoding than UTF-8 exist while it is changed.
 const DECODED_COPIES: u64 = 6;
 
 /// The memory up to which a change reserves as much as any encoding needs.
 const LITTLE: u64 = 16 << 20;
+
+/// Returns the memory for a change of this many bytes in UTF-8, which exist three times: as they were,
+/// as the new text, and encoded or compared. The rest is for the allocator. Memory for what a change
+/// adds is reserved when that is known.
+fn to_change(n_bytes: u64) -> u64 {
+    3 * n_bytes + n_bytes / 2
+}
 
 impl LockedPath<'_> {
     /// Reserves memory for a file that is decoded to be changed.
@@ -36,8 +39,8 @@ impl LockedPath<'_> {
                 Encoding::sniff(&self.head(file)?),
                 None | Some(Encoding::Utf8 | Encoding::Utf8Bom)
             );
-        let n_copies = if is_utf8 { CHANGED_COPIES } else { DECODED_COPIES };
-        let kept = self.context.keep_memory(n_bytes * n_copies);
+        let n_needed = if is_utf8 { to_change(n_bytes) } else { n_bytes * DECODED_COPIES };
+        let kept = self.context.keep_memory(n_needed);
         kept.map_err(|reason| reason.for_file(&self.path, n_bytes))
     }
 }
@@ -58,8 +61,8 @@ impl LocalStore {
         let n_bytes = status.map_or(0, |status| status.size);
         let n_needed = match purpose {
             Purpose::Remove if n_bytes > limits::WHOLE_FILE => 0,
-            Purpose::Change if n_bytes > self.max_whole_change => limits::EXCERPT * CHANGED_COPIES,
-            _ => n_bytes * CHANGED_COPIES,
+            Purpose::Change if n_bytes > self.max_whole_change => to_change(limits::EXCERPT),
+            _ => to_change(n_bytes),
         };
         context.keep_memory(n_needed).map_err(|reason| reason.for_file(path, n_bytes))
     }

@@ -54,6 +54,13 @@ pub struct Place {
     range: Range<usize>,
 }
 
+impl Place {
+    /// Returns the length of the match in bytes.
+    pub fn n_bytes(&self) -> usize {
+        self.range.len()
+    }
+}
+
 impl<'a> Staged<'a> {
     /// Divides a text so that these strings are found quickly.
     pub fn new<'n>(
@@ -143,17 +150,20 @@ impl<'a> Staged<'a> {
         chunks
     }
 
-    /// Returns every match that does not overlap an earlier one.
-    pub fn find_all(&self, needle: Needle<'_>) -> Vec<Place> {
+    /// Returns every match that does not overlap an earlier one, or `None` if there are more than
+    /// `max`.
+    pub fn find_all(&self, needle: Needle<'_>, max: usize) -> Option<Vec<Place>> {
         let mut places: Vec<Place> = Vec::new();
-        let mut end = (0, 0);
+        let (mut end, mut is_too_many) = ((0, 0), false);
         self.for_each(needle, |place| {
-            if end <= (place.chunk, place.range.start) {
-                end = self.within(place.chunk, place.range.end);
-                places.push(place);
+            if is_too_many || end > (place.chunk, place.range.start) {
+                return;
             }
+            is_too_many = places.len() == max;
+            end = self.within(place.chunk, place.range.end);
+            places.push(place);
         });
-        places
+        (!is_too_many).then_some(places)
     }
 
     /// Whether a string occurs.
@@ -242,25 +252,22 @@ impl<'a> Staged<'a> {
     /// Replaces matches that are in order and do not overlap, each with its own text.
     pub fn replace(
         &mut self,
-        places: Vec<Place>,
+        places: &[Place],
         mut new_text: impl FnMut(&dyn Near, &str) -> String,
     ) {
-        let new: Vec<String> = places
-            .iter()
-            .map(|place| new_text(&At { staged: self, place }, &self.text(place)))
-            .collect();
-        let mut rest: Vec<(Place, String)> = places.into_iter().zip(new).collect();
+        let edits = places.iter().map(|place| Edit {
+            range: place.range.clone(),
+            text: new_text(&At { staged: self, place }, &self.text(place)),
+        });
+        let mut edits: Vec<Edit> = edits.collect();
         // From the end, so that the places before stay valid.
-        while let Some((last, _)) = rest.last() {
-            let chunk = last.chunk;
-            let n_others = rest.partition_point(|(place, _)| place.chunk < chunk);
-            let in_chunk = rest.split_off(n_others);
-            let end = in_chunk.last().map_or(0, |(place, _)| place.range.end);
-            while self.chunks[chunk].text.len() < end {
+        let mut rest = places;
+        while let Some(&Place { chunk, ref range }) = rest.last() {
+            while self.chunks[chunk].text.len() < range.end {
                 self.join_next(chunk);
             }
-            let edits = in_chunk.into_iter().map(|(place, text)| Edit { range: place.range, text });
-            self.apply(chunk, edits.collect());
+            rest = &rest[..rest.partition_point(|place| place.chunk < chunk)];
+            self.apply(chunk, edits.split_off(rest.len()));
         }
     }
 

@@ -183,7 +183,10 @@ fn a_hint_makes_no_claim_about_lines_that_were_not_read() {
 #[test]
 fn an_ambiguous_string_names_its_lines() {
     let error =
-        string("a\nb\na\n", &Replacement::parse("a".into(), "c".into()).unwrap()).unwrap_err();
+        string::<Error>("a\nb\na\n", &Replacement::parse("a".into(), "c".into()).unwrap(), |_| {
+            Ok(())
+        })
+        .unwrap_err();
     assert_eq!(
         words(error),
         "Matches start at:\nline 1: a\nline 3: a\nInclude surrounding text to match only one, or set \

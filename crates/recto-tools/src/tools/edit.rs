@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use recto_store::error::{Denial, Error as StoreError, Instead};
+use recto_store::memory_budget::Unavailable;
 use recto_store::path::AbsPath;
 use recto_store::preview::PreviewStore;
 use recto_store::{
@@ -19,7 +20,7 @@ use recto_text::document::Unencodable;
 use recto_text::edits::Edits;
 use recto_text::error::Error as TextError;
 use recto_text::line::{self, LineRange};
-use recto_text::plan::{Found, Plan, TextPart};
+use recto_text::plan::{Found, Growth, Plan, TextPart};
 use recto_text::{Digest, Document, Tag};
 
 use super::report::diff_bounds;
@@ -160,10 +161,26 @@ impl Target {
                 Err(Attempt::Write(WriteError::Conflict)) => {}
                 Err(Attempt::Write(WriteError::Restart(other))) => store = other,
                 Err(Attempt::Write(WriteError::Failed(error))) => return Err(error.into()),
-                Err(Attempt::Rejected(error)) => return Err(error),
+                Err(Attempt::Rejected(error)) => {
+                    let is_busy = matches!(error, Error::Store(StoreError::MemoryBusy { .. }));
+                    match env.context.wait_for_lacking_memory() {
+                        Some(waited) if is_busy => {
+                            waited.map_err(|reason| reason.for_file(&self.path, 0))?;
+                        }
+                        _ => return Err(error),
+                    }
+                }
             }
         }
         Err(StoreError::Unstable { path: self.path.to_string() }.into())
+    }
+
+    /// Rejects a plan that adds too much text, and reserves memory for another. [`Target::attempt`]
+    /// waits for memory that is missing.
+    pub fn may_grow(&self, env: &WriteEnv<'_>, growth: Growth) -> Result<()> {
+        env.context.cancel.check()?;
+        let kept = env.context.try_keep_added_memory(growth.n_memory());
+        kept.map_err(|reason| too_much_at_once(reason, growth, &self.path))
     }
 
     /// Returns the diff between two documents in the same encoding, for an answer that lists `found`.
@@ -458,6 +475,15 @@ pub fn changed_lines(old: &str, new: &str) -> Vec<LineRange> {
         end: change.lines.end.max(change.lines.start + 1),
     };
     changes(old, new).into_iter().take(MAX_SHOWN).map(as_lines).collect()
+}
+
+/// Returns the error for edits for whose growth no memory is available.
+pub fn too_much_at_once(reason: Unavailable, growth: Growth, path: &AbsPath) -> Error {
+    let Growth { n_added, n_places } = growth;
+    match reason {
+        Unavailable::TooMuch => TextError::TooMuchAtOnce { n_places, n_added }.into(),
+        reason => reason.for_file(path, 0).into(),
+    }
 }
 
 /// Turns errors about directories into the errors of a tool that requires an existing file.

@@ -59,28 +59,28 @@ pub fn replacement(arguments: &mut Arguments) -> Result<Replacement, TextError> 
     Ok(replacement.whole_words(arguments.boolean("whole_word")))
 }
 
-impl EditRequest for Replacement {
+impl EditRequest for Request {
     fn place(&self) -> Where<'_> {
-        Where::Strings(std::slice::from_ref(self))
+        Where::Strings(std::slice::from_ref(&self.replacement))
     }
 
-    fn plan(&self, _: &WriteEnv<'_>, part: TextPart<'_>) -> Result<Plan> {
-        Ok(plan::string(part, self)?)
+    fn plan(&self, env: &WriteEnv<'_>, part: TextPart<'_>) -> Result<Plan> {
+        plan::string(part, &self.replacement, |growth| self.target.may_grow(env, growth))
     }
 }
 
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, replacement } = request(env, arguments)?;
-    let edited = edit(env, &target, &replacement)?;
+    let request = request(env, arguments)?;
+    let edited = edit(env, &request.target, &request)?;
     let found = &edited.plan.found[0];
     let LineRange { start, end } = found.hull();
     let mut structured = json!({"success": true, "line_range": {"start": start, "end": end}});
     let mut what = "1 edit".to_string();
-    if replacement.replaces_all() {
+    if request.replacement.replaces_all() {
         add_places(&mut structured, found, env.delivery);
         what = shown_places(found, env.delivery);
     }
-    Ok(report::edited(&target, &edited, structured, &what))
+    Ok(report::edited(&request.target, &edited, structured, &what))
 }
 
 /// Adds the places of an edit that replaces all of them to its object, with the lines in the form that

@@ -65,32 +65,39 @@ fn request(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Request> {
     Ok(Request { target, replacements })
 }
 
-impl EditRequest for Vec<Replacement> {
+impl EditRequest for Request {
     fn place(&self) -> Where<'_> {
-        Where::Strings(self)
+        Where::Strings(&self.replacements)
     }
 
     fn plan(&self, env: &WriteEnv<'_>, part: TextPart<'_>) -> Result<Plan> {
         let first_failure = OnceCell::new();
         let has_time = || first_failure.get_or_init(Instant::now).elapsed() < limits::FAILURES_TIME;
-        plan::strings(part, self, || Ok(env.context.cancel.check()?), has_time)
+        let may_grow = |growth| self.target.may_grow(env, growth);
+        plan::strings(part, &self.replacements, may_grow, has_time)
     }
 
     fn blame(&self, document: &Document, error: TextError) -> TextError {
-        let is_rejected = |edit: &Replacement| document.encoding().encode(edit.new_text()).is_err();
-        match self.iter().position(is_rejected) {
-            Some(index) if matches!(error, TextError::NotEncodable { .. }) => {
-                TextError::InEdit { index, source: Box::new(error) }
-            }
-            _ => error,
+        in_edit(&self.replacements, document, error)
+    }
+}
+
+/// Names the edit whose new text the encoding rejects.
+pub fn in_edit(edits: &[Replacement], document: &Document, error: TextError) -> TextError {
+    let is_rejected = |edit: &Replacement| document.encoding().encode(edit.new_text()).is_err();
+    match edits.iter().position(is_rejected) {
+        Some(index) if matches!(error, TextError::NotEncodable { .. }) => {
+            TextError::InEdit { index, source: Box::new(error) }
         }
+        _ => error,
     }
 }
 
 fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
-    let Request { target, replacements } = request(env, arguments)?;
-    let edited = edit(env, &target, &replacements)?;
-    let found = edited.plan.found.iter().zip(&replacements).enumerate();
+    let request = request(env, arguments)?;
+    let edited = edit(env, &request.target, &request)?;
+    let Request { target, replacements } = &request;
+    let found = edited.plan.found.iter().zip(replacements).enumerate();
     let line_ranges = found.map(|(index, (found, replacement))| {
         let LineRange { start, end } = found.hull();
         let mut lines = json!({"edit_index": index, "start": start, "end": end});
@@ -108,7 +115,7 @@ fn run(env: &WriteEnv<'_>, arguments: Arguments) -> Result<Answer> {
         let n_places: usize = edited.plan.found.iter().map(|found| found.n_places).sum();
         what.push_str(&format!(" in {n_places} place{}", if n_places == 1 { "" } else { "s" }));
     }
-    Ok(report::edited(&target, &edited, structured, &what))
+    Ok(report::edited(target, &edited, structured, &what))
 }
 
 fn output() -> Value {

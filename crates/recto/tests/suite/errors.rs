@@ -181,6 +181,8 @@ fn text_examples() -> Vec<TextError> {
         TextError::NoSuchLine { line: 121, path: path(), n_lines: 120, named_as: NamedAs::Anchor },
         TextError::NotEncodable { encoding: "windows-1252", character: '你' },
         TextError::NotReadable { encoding: "Shift_JIS", path: path() },
+        TextError::TooManyToReplace { old_string: "a".into() },
+        TextError::TooMuchAtOnce { n_places: 500_000, n_added: 50_000_000 },
         TextError::TooFarApart { path: path(), n_bytes: 100_000_000 },
     ]
 }

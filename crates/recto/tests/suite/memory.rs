@@ -86,6 +86,37 @@ fn large_edits_of_large_files_run_one_at_a_time() {
 }
 
 #[test]
+fn edits_that_add_too_much_are_rejected_before_the_text_exists() {
+    let mut server = Server::ready(&[]);
+    let path = server.spelled("many.txt");
+    std::fs::write(&path, "a ".repeat(MEBIBYTE / 2)).unwrap();
+    let edit =
+        |old: &str, new: &str| json!({"old_string": old, "new_string": new, "replace_all": true});
+    let long = "b".repeat(1000);
+    // Each edit multiplies the places of the next one.
+    let steps = ["a", "b", "c", "d"].windows(2);
+    let steps: Vec<Value> = steps.map(|pair| edit(pair[0], &pair[1].repeat(100))).collect();
+    let mut one = edit("a", &long);
+    one["path"] = json!(path);
+    for (tool, arguments) in [
+        ("edit_text_file", one),
+        ("multi_edit_text_file", json!({"path": path, "edits": steps})),
+        ("changes_apply", json!({"changes": [{"path": path, "edits": steps}]})),
+        ("changes_apply", json!({"changes": [{"path": path, "edits": [edit("a", &long)]}]})),
+    ] {
+        check(&mut server, tool, arguments, 4, -32019);
+    }
+    check_peak(&server, 256);
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), MEBIBYTE as u64);
+    // What fits is replaced.
+    let mut fits = edit("a", "bcd");
+    fits["path"] = json!(path);
+    check(&mut server, "edit_text_file", fits, 1, 0);
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 2 * MEBIBYTE as u64);
+    check_peak(&server, 256);
+}
+
+#[test]
 fn a_table_that_needs_too_much_memory_is_rejected() {
     let mut server = Server::ready(&[]);
     let line = ",".repeat(3_000_000) + "\n";

@@ -22,7 +22,7 @@ fn edited(text: &str, steps: &[Step], n_bytes: usize) -> (Vec<(usize, Vec<LineRa
         let mut all = Vec::new();
         staged.for_each(needle, |place| all.push(place));
         let places = match (*replaces_all, &all[..]) {
-            (true, _) => staged.find_all(needle),
+            (true, _) => staged.find_all(needle, all.len()).unwrap(),
             (false, [place]) => vec![place.clone()],
             (false, _) => Vec::new(),
         };
@@ -31,7 +31,7 @@ fn edited(text: &str, steps: &[Step], n_bytes: usize) -> (Vec<(usize, Vec<LineRa
             shown.map(|(place, lines)| staged.occurrence(place, lines.start)).collect();
         assert!(shown.iter().all(|shown| shown.column.is_some() || shown.text.len() <= 400));
         found.push((all.len(), staged.lines(&places)));
-        staged.replace(places, |near, matched| of_replacement(near, matched, old, new));
+        staged.replace(&places, |near, matched| of_replacement(near, matched, old, new));
     }
     let after = staged.whole().into_owned();
     assert_eq!(staged.into_edits().apply(text), after);

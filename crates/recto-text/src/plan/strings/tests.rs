@@ -13,7 +13,7 @@ fn replacement((old, new): (&str, &str)) -> Replacement {
 
 /// Checks one replacement: the new text, and how it matched.
 fn check(text: &str, edit: (&str, &str), after: &str, kind: MatchKind) {
-    let plan = string(text, &replacement(edit)).unwrap();
+    let plan = string::<Error>(text, &replacement(edit), |_| Ok(())).unwrap();
     assert_eq!((plan.edits.apply(text).as_str(), plan.kind), (after, kind), "{edit:?} in {text:?}");
 }
 
@@ -23,7 +23,7 @@ fn check_all<const N: usize>(
     edits: [(&str, &str); N],
     expected: Result<(&str, &[(usize, usize)]), &str>,
 ) {
-    let found = strings::<Error>(text, &edits.map(replacement), || Ok(()), || true).map(|plan| {
+    let found = strings::<Error>(text, &edits.map(replacement), |_| Ok(()), || true).map(|plan| {
         let ranges: Vec<_> = plan
             .found
             .iter()
@@ -130,7 +130,7 @@ fn check_place(text: &str, ends: (usize, usize), new: &str, spell: impl Fn(&str)
     let place = boundaries[one.min(other)]..boundaries[one.max(other)];
     let old = spell(&text[place.clone()]);
     let Ok(replacement) = Replacement::parse(old.clone(), new.into()) else { return };
-    match string(text, &replacement) {
+    match string::<Error>(text, &replacement, |_| Ok(())) {
         Ok(plan) => {
             let after = plan.edits.apply(text);
             let tail = &text[place.end..];
@@ -184,7 +184,7 @@ fn rejected_edits_are_tried_and_counted_while_there_is_time() {
             n_left.set(n_left.get().saturating_sub(1));
             n_left.get() > 0
         };
-        strings::<Error>("text", &edits, || Ok(()), has_time).unwrap_err()
+        strings::<Error>("text", &edits, |_| Ok(()), has_time).unwrap_err()
     };
     for (n_calls, n_described, counted, untried) in [(100, 10, 30, 0), (5, 4, 4, 26), (1, 1, 1, 29)]
     {
@@ -197,10 +197,40 @@ fn rejected_edits_are_tried_and_counted_while_there_is_time() {
 #[test]
 fn all_places_are_replaced_as_if_one_by_one_from_the_end() {
     let everywhere = |text: &str, edit: (&str, &str)| {
-        let plan = string(text, &replacement(edit).everywhere(true)).unwrap();
+        let plan = string::<Error>(text, &replacement(edit).everywhere(true), |_| Ok(())).unwrap();
         (plan.edits.apply(text), plan.found[0].n_places)
     };
     assert_eq!(everywhere("a\r\nb\na\n", ("a", "x\ny")), ("x\r\ny\r\nb\nx\ny\n".into(), 2));
     assert_eq!(everywhere("a\n\n\n\nb", ("\n\n", "\n")), ("a\n\nb".into(), 2));
     assert_eq!(everywhere("aaa", ("a", "")), (String::new(), 3));
+}
+
+#[test]
+fn a_plan_asks_before_it_adds_text() {
+    let edits = [("a", "bb\nbb"), ("b", "cc")].map(|edit| replacement(edit).everywhere(true));
+    let asked = std::cell::RefCell::new(Vec::new());
+    let ask = |max_added: usize| {
+        asked.take();
+        let may_grow = |Growth { n_added, n_places }| {
+            asked.borrow_mut().push((n_added, n_places));
+            let error = Error::TooMuchAtOnce { n_places, n_added };
+            if n_added <= max_added { Ok(()) } else { Err(error) }
+        };
+        strings("a a\n", &edits, may_grow, || true).map(|plan| plan.edits.apply("a a\n"))
+    };
+    // Line breaks count twice, because they may become CRLF.
+    assert_eq!(ask(18).as_deref(), Ok("cccc\ncccc cccc\ncccc\n"));
+    assert_eq!(asked.take(), [(0, 0), (10, 2), (10, 2), (18, 10)]);
+    let error = ask(17).unwrap_err().to_string();
+    assert_eq!(error, "Edits change too much at once: 10 places, 18 more bytes");
+    assert_eq!(ask(9), Err(Error::TooMuchAtOnce { n_places: 2, n_added: 10 }));
+}
+
+#[test]
+fn a_string_with_too_many_places_is_not_replaced() {
+    let edit = replacement(("a", "")).everywhere(true);
+    let plan = |n: usize| string::<Error>("a".repeat(n).as_str(), &edit, |_| Ok(()));
+    assert_eq!(plan(MAX_REPLACED).unwrap().found[0].n_places, MAX_REPLACED);
+    let error = plan(MAX_REPLACED + 1).unwrap_err().to_string();
+    assert_eq!(error, "String appears more than 1000000 times: a");
 }

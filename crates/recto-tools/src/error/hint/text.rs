@@ -34,6 +34,8 @@ pub fn hint(error: &TextError, served: &Served) -> Option<Hint> {
         TextError::AmbiguousString { places, n_matches, n_lines, .. } => {
             ambiguous_hint(places, *n_matches, *n_lines)
         }
+        TextError::TooManyToReplace { .. } => "Nothing was changed. Use a longer old_string that matches fewer places, or change the file with a program.".into(),
+        TextError::TooMuchAtOnce { .. } => "Nothing was changed. replace_all inserts the new text at every place, and later edits also match it there. Insert less, or use several calls.".into(),
         TextError::TooFarApart { .. } => "In a file this large, all strings of one call must be within 16 MiB of each other, and with replace_all all occurrences; split the edits into separate calls, each for one place.".into(),
         TextError::ConflictingEdits { prior_index, .. } => {
             format!("Edit {prior_index} already changed that text. Nothing was written; merge the two edits into one.").into()

@@ -7,6 +7,10 @@ use recto_store::error::{Error as StoreError, SizeLimit};
 use recto_store::limits::{TRANSACTION_BYTES, TRANSACTION_DIRS, TRANSACTION_FILES};
 use recto_store::path::AbsPath;
 use recto_store::{Context, Result};
+use recto_text::plan::Growth;
+
+use super::super::edit::too_much_at_once;
+use crate::error::Error;
 
 /// How often the content of a file exists: before and after, encoded and as text.
 const COPIES: u64 = 3;
@@ -16,6 +20,8 @@ const COPIES: u64 = 3;
 pub struct Needed {
     /// The bytes of all files that were read.
     n_bytes: u64,
+    /// The memory for what the edits add to them.
+    n_memory_added: u64,
     /// The files that match patterns.
     n_matches: u64,
     /// Their directories.
@@ -42,8 +48,25 @@ impl Needed {
         }
         self.n_bytes += n_bytes;
         check("bytes", self.n_bytes, TRANSACTION_BYTES)?;
-        let kept = context.keep_growing_memory(COPIES * self.n_bytes);
+        let kept = context.keep_growing_memory(COPIES * self.n_bytes + self.n_memory_added);
         kept.map_err(|reason| reason.for_file(path, n_bytes))
+    }
+
+    /// Rejects edits that add too much text to a file, and reserves memory for others.
+    pub fn check_growth(
+        &self,
+        path: &AbsPath,
+        growth: Growth,
+        context: &Context,
+    ) -> Result<(), Error> {
+        let n_memory = COPIES * self.n_bytes + self.n_memory_added + growth.n_memory() as u64;
+        let kept = context.keep_growing_memory(n_memory);
+        kept.map_err(|reason| too_much_at_once(reason, growth, path))
+    }
+
+    /// Counts what the edits of a file add.
+    pub fn add_growth(&mut self, growth: Growth) {
+        self.n_memory_added += growth.n_memory() as u64;
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a call would do to each file, and a digest of it.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,10 +9,12 @@ use std::time::Instant;
 use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
 use recto_store::{FileStep, read_all};
-use recto_text::plan::{self, Plan, Replacement, TextPart};
+use recto_text::find::find;
+use recto_text::plan::{self, Growth, Plan, Replacement, TextPart};
 use recto_text::{Digest, Document, Tag};
 
-use super::super::edit::{EditRequest, Target, as_edit_error, not_encodable};
+use super::super::edit::{Target, as_edit_error, not_encodable};
+use super::super::multi_edit_text_file::in_edit;
 use super::super::paths::relative;
 use super::super::{FileChange, WriteEnv};
 use super::matching::matching;
@@ -215,7 +217,7 @@ impl Planner<'_> {
             };
             return Ok(PlannedFile { target, move_to, before: Some(before), after, plan: None });
         };
-        let (plan, after) = edited(env, &target, document, replacements)?;
+        let (plan, after) = edited(env, &target, document, replacements, &mut self.needed)?;
         let (before, plan) = (Some(before), Some(plan));
         Ok(PlannedFile { target, move_to, before, after: Content::Text(after), plan })
     }
@@ -228,7 +230,7 @@ impl Planner<'_> {
         for (path, document) in matching(env, glob, replacements, &mut self.needed)? {
             let target = Target::of(path, None, self.is_dry_run);
             let replacements = occurring(&document, replacements);
-            match edited(env, &target, &document, &replacements) {
+            match edited(env, &target, &document, &replacements, &mut self.needed) {
                 Ok((plan, after)) => files.push(PlannedFile {
                     target,
                     move_to: None,
@@ -255,10 +257,7 @@ impl Planner<'_> {
 
 /// Returns the edits whose text occurs in a file.
 pub fn occurring(document: &Document, replacements: &[Replacement]) -> Vec<Replacement> {
-    use recto_text::error::Error::StringNotFound;
-    let part = TextPart::from(document.text());
-    let occurs =
-        |edit: &&Replacement| !matches!(plan::string(part, edit), Err(StringNotFound { .. }));
+    let occurs = |edit: &&Replacement| find(document.text(), edit.needle()).is_some();
     replacements.iter().filter(occurs).cloned().collect()
 }
 
@@ -267,15 +266,21 @@ fn edited(
     target: &Target,
     before: &Document,
     replacements: &[Replacement],
+    needed: &mut Needed,
 ) -> Result<(Plan, Arc<Document>)> {
     let first_failure = OnceCell::new();
     let has_time = || first_failure.get_or_init(Instant::now).elapsed() < limits::FAILURES_TIME;
     let part = TextPart::from(before.text());
-    let check = || -> Result<()> { Ok(env.context.cancel.check()?) };
-    let plan = plan::strings(part, replacements, check, has_time)?;
+    let last_growth = Cell::new(Growth::default());
+    let may_grow = |growth| -> Result<()> {
+        env.context.cancel.check()?;
+        last_growth.set(growth);
+        needed.check_growth(&target.path, growth, env.context)
+    };
+    let plan = plan::strings(part, replacements, may_grow, has_time)?;
+    needed.add_growth(last_growth.get());
     let after = before.with_text(&plan.edits.apply(before.text()));
-    let after = after.map_err(|error| {
-        replacements.to_vec().blame(before, target.not_encodable(before, error))
-    })?;
+    let after = after
+        .map_err(|error| in_edit(replacements, before, target.not_encodable(before, error)))?;
     Ok((plan, Arc::new(after)))
 }
