@@ -27,8 +27,12 @@ const PAGE: u64 = 1024;
 /// The number of bytes that the log has for a page, beside the page.
 const FRAME_HEADER: u64 = 24;
 
-/// The number of bytes by which the write-ahead log is extended.
+/// The number of bytes that the write-ahead log is longer than what is used, when it has been extended.
 const EXTENSION: u64 = 2 << 20;
+
+/// The number of bytes that are added at once. Syncing all of an extension delays other processes for
+/// milliseconds.
+const EXTENSION_STEP: u64 = 128 << 10;
 
 const TABLES: &str = "
     CREATE TABLE secret (bytes BLOB NOT NULL);
@@ -150,16 +154,17 @@ impl Log {
         Ok(self.n_bytes()? < n_used + EXTENSION / 2)
     }
 
-    /// Makes the file longer than it is, because syncing a file that grew takes many times as long as
-    /// syncing overwritten bytes. The caller has the lock.
-    pub fn extend(&self, n_used: u64) -> Result<()> {
-        if self.is_short(n_used)? {
-            // Blocks that are allocated but not written would be as slow.
-            let zeros = vec![0; EXTENSION as usize];
-            let end = self.n_bytes()?.max(n_used);
-            self.file.write_all_at(&zeros, end).map_err(|error| self.failed(error))?;
+    /// Makes the file a step longer, because syncing a file that grew takes many times as long as
+    /// syncing overwritten bytes. Returns whether it is long enough. The caller has the lock.
+    pub fn extend(&self, n_used: u64) -> Result<bool> {
+        let end = self.n_bytes()?.max(n_used);
+        if end >= n_used + EXTENSION {
+            return Ok(true);
         }
-        Ok(())
+        // Blocks that are allocated but not written would be as slow.
+        let zeros = vec![0; EXTENSION_STEP as usize];
+        self.file.write_all_at(&zeros, end).map_err(|error| self.failed(error))?;
+        Ok(false)
     }
 
     fn n_bytes(&self) -> Result<u64> {

@@ -284,9 +284,10 @@ impl Worker {
             self.n_copied = checkpoint("PASSIVE")?;
             return Ok(());
         }
-        if log.is_short(n_bytes)? {
+        let mut is_long = !log.is_short(n_bytes)?;
+        while !is_long {
             let lock = dir.lock()?;
-            log.extend(checkpoint("NOOP")?)?;
+            is_long = log.extend(checkpoint("NOOP")?)?;
             drop(lock);
             log.sync()?;
         }

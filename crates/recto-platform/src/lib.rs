@@ -11,11 +11,13 @@ compile_error!(
 mod error;
 mod handle;
 mod linux;
+mod second_thread;
 mod status;
 mod sys;
 
 pub use error::{SysError, SysResult};
 pub use handle::Handle;
 pub use linux::*;
+pub use second_thread::SecondThread;
 pub use status::{FileKind, Status};
 pub use sys::Sys;

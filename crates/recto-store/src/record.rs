@@ -6,12 +6,16 @@
 
 use std::ffi::{CString, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
-use std::thread;
+use std::sync::Arc;
+
+use recto_platform::SecondThread;
 
 use crate::error::{Denial, Error};
 use crate::path::AbsPath;
 use crate::{Context, Note, WriteError};
+
+/// Records changes. Calls that run at the same time use other cores anyway, so one thread is enough.
+static RECORDING: SecondThread = SecondThread::new("recto-record");
 
 /// Keeps records of changes.
 pub trait Recorder: Send + Sync {
@@ -295,17 +299,8 @@ impl Recording {
             return (Ok(Intent(None)), prepare());
         };
         let change = describe();
-        let recorded = OnceLock::new();
-        let record = || _ = recorded.set(recorder.intend(&change, &context.origin));
-        let prepared = thread::scope(|scope| {
-            let thread = thread::Builder::new().name("recto-record".into());
-            // It is not joined: that would also wait until the thread has been removed.
-            if thread.spawn_scoped(scope, record).is_err() {
-                record();
-            }
-            prepare()
-        });
-        let recorded = recorded.into_inner().expect("the scope waits for the thread");
+        let record = || recorder.intend(&change, &context.origin);
+        let (recorded, prepared) = RECORDING.run(record, prepare);
         (self.intended(recorder, recorded, path, context), prepared)
     }
 

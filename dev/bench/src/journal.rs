@@ -34,7 +34,9 @@ pub fn run(recto: &Path, is_quick: bool) -> Result<()> {
     edits.add(bench.edits(1 << 20, n_rounds, "1 MB", "≤ 1.15")?);
     println!("{edits}");
     let mut others = Table::of_numbers(["what", "measured", "goal"]);
-    others.add(bench.processes(n_rounds)?);
+    for row in bench.processes(n_rounds)? {
+        others.add(row);
+    }
     for row in bench.starts(n_rounds / 10)? {
         others.add(row);
     }
@@ -109,44 +111,60 @@ impl Bench<'_> {
         Ok([name.into(), off, on, factor(&times), goal.into(), factor(&first)])
     }
 
-    /// One process, and four that share a journal.
-    fn processes(&self, n_rounds: usize) -> Result<[String; 3]> {
-        let mut slowest = Vec::new();
-        for n_processes in [1, 4] {
-            eprintln!("{n_processes} processes");
-            let state = self.folder.join(format!("{n_processes} processes"));
-            let clients = (0..n_processes)
-                .map(|process| {
-                    let root = self.folder.join(format!("process {process} of {n_processes}"));
-                    let client = self.serve(&root, Some(&state))?;
-                    let path = root.join("f.txt");
-                    fs::write(&path, text(8 << 10))?;
-                    Ok((client, path))
-                })
-                .collect::<Result<Vec<_>>>()?;
-            let times = std::thread::scope(|scope| {
-                let threads: Vec<_> = clients
-                    .into_iter()
-                    .map(|(mut client, path)| {
-                        scope.spawn(move || {
-                            let edits =
-                                (0..n_rounds).map(|round| edit(&mut client, &path, 8 << 10, round));
-                            let times = edits.collect::<Result<Vec<_>>>();
-                            times.map_err(|error| error.to_string())
-                        })
+    /// One process, and four that share a journal and make as many edits in all; the same without a
+    /// journal.
+    fn processes(&self, n_rounds: usize) -> Result<[[String; 3]; 2]> {
+        let row = |what: &str, goal: &str, has_journal: bool| -> Result<[String; 3]> {
+            let [one, four] = [1, 4].map(|n| self.slowest_of(n, 4 * n_rounds / n, has_journal));
+            let (one, four) = (one?, four?);
+            let factor = four.as_secs_f64() / one.as_secs_f64();
+            let measured =
+                format!("{} and {}: {factor:.1} ×", milliseconds(one), milliseconds(four));
+            Ok([what.into(), measured, goal.into()])
+        };
+        Ok([
+            row("p99 of an edit of 8 KB by one and by four processes", "≤ 3 ×", true)?,
+            row("– without the journal", "", false)?,
+        ])
+    }
+
+    /// Returns the 99th percentile of the edits of several processes at the same time.
+    fn slowest_of(
+        &self,
+        n_processes: usize,
+        n_rounds: usize,
+        has_journal: bool,
+    ) -> Result<Duration> {
+        eprintln!("{n_processes} processes");
+        let state = self.folder.join(format!("{n_processes} processes"));
+        let clients = (0..n_processes)
+            .map(|process| {
+                let root = format!("process {process} of {n_processes}, {has_journal}");
+                let root = self.folder.join(root);
+                let client = self.serve(&root, has_journal.then_some(&*state))?;
+                let path = root.join("f.txt");
+                fs::write(&path, text(8 << 10))?;
+                Ok((client, path))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let times = std::thread::scope(|scope| {
+            let threads: Vec<_> = clients
+                .into_iter()
+                .map(|(mut client, path)| {
+                    scope.spawn(move || {
+                        let edits =
+                            (0..n_rounds).map(|round| edit(&mut client, &path, 8 << 10, round));
+                        let times = edits.collect::<Result<Vec<_>>>();
+                        times.map_err(|error| error.to_string())
                     })
-                    .collect();
-                let times = threads.into_iter().map(|thread| {
-                    thread.join().unwrap_or_else(|_| Err("a client panicked".into()))
-                });
-                times.collect::<std::result::Result<Vec<_>, String>>()
-            })?;
-            slowest.push(percentile(&times.concat(), 99));
-        }
-        let factor = slowest[1].as_secs_f64() / slowest[0].as_secs_f64();
-        let [one, four] = [slowest[0], slowest[1]].map(milliseconds);
-        let measured = format!("{one} and {four}: {factor:.1} ×");
-        Ok(["p99 of an edit of 8 KB by one and by four processes".into(), measured, "≤ 3 ×".into()])
+                })
+                .collect();
+            let times = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|_| Err("a client panicked".into())));
+            times.collect::<std::result::Result<Vec<_>, String>>()
+        })?;
+        Ok(percentile(&times.concat(), 99))
     }
 
     /// Starts servers with and without the journal, in turns, on a journal that exists.

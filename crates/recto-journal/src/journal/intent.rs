@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use recto_store::record::{ChangedBytes, Origin, RecordedChange};
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, ToSql, Transaction, params};
 
 use crate::change::{Kind, LINK, State, encode_metadata, encode_undoes};
 use crate::digest::{ContentDigest, Digests};
@@ -288,9 +288,16 @@ fn last_change(
     file: i64,
     together: Option<i64>,
 ) -> Result<Option<Earlier>> {
-    let query = "SELECT id, after FROM changes WHERE file = ?1 \
-        AND (state IN (1, 2) OR together = ?2) ORDER BY id DESC LIMIT 1";
-    let mut query = transaction.prepare_cached(query)?;
+    // Not one query with a parameter that may be NULL: because of the partial index on `together`, SQLite
+    // would prepare it again for every value.
+    let (condition, parameters): (_, &[&dyn ToSql]) = match &together {
+        Some(together) => ("(state IN (1, 2) OR together = ?2)", &[&file, together]),
+        None => ("state IN (1, 2)", &[&file]),
+    };
+    let query = format!(
+        "SELECT id, after FROM changes WHERE file = ?1 AND {condition} ORDER BY id DESC LIMIT 1"
+    );
+    let mut query = transaction.prepare_cached(&query)?;
     let earlier = |row: &rusqlite::Row<'_>| Ok(Earlier { id: row.get(0)?, after: row.get(1)? });
-    Ok(query.query_row(params![file, together], earlier).optional()?)
+    Ok(query.query_row(parameters, earlier).optional()?)
 }
