@@ -142,6 +142,10 @@ impl PartialLine {
     }
 }
 
+/// The length of an id, as JSON, that is found. A longer one counts as none: a part of it would be
+/// another id.
+const MAX_ID: usize = 256;
+
 /// Returns the top-level `id` of a line, as JSON, even if the line is not valid JSON.
 pub fn id_of(line: &[u8]) -> Option<String> {
     let mut scan = IdScan::default();
@@ -196,7 +200,7 @@ impl IdScan {
                 self.token.clear();
             }
             b',' | b'}' if self.depth == 1 => {
-                if self.is_value_of_id {
+                if self.is_value_of_id && self.token.len() <= MAX_ID {
                     self.id = String::from_utf8(std::mem::take(&mut self.token)).ok();
                 }
                 self.is_value_of_id = false;
@@ -210,8 +214,7 @@ impl IdScan {
     }
 
     fn keep(&mut self, byte: u8) {
-        const MAX_TOKEN: usize = 256;
-        if self.depth == 1 && self.token.len() < MAX_TOKEN {
+        if self.depth == 1 && self.token.len() <= MAX_ID {
             self.token.push(byte);
         }
     }
@@ -250,6 +253,9 @@ mod tests {
             (r#"{"params":"\"id\":5","method":"id"}"#, None),
             (r#"{"method":"id","x":4,"id":null}"#, Some("null")),
             ("no json at all", None),
+            (&format!(r#"{{"id":{}}}"#, "4".repeat(256)), Some(&*"4".repeat(256))),
+            (&format!(r#"{{"id":{}}}"#, "4".repeat(257)), None),
+            (&format!(r#"{{"id":"{}"}}"#, "a".repeat(255)), None),
         ] {
             let mut scan = IdScan::default();
             for piece in line.as_bytes().chunks(3) {

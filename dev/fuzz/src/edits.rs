@@ -13,7 +13,7 @@ use recto_text::edits::{Edit, Edits};
 use recto_text::find::{MAX_PLACES, Needle, StreamFinder, find};
 use recto_text::line_range::{Interval, line_to_change};
 use recto_text::plan::anchored::{self, FileText};
-use recto_text::plan::{self, Plan, Replacement, TextPart};
+use recto_text::plan::{self, Growth, Plan, Replacement, TextPart};
 use recto_text::{Error, Result, line};
 use recto_tools::Served;
 
@@ -21,6 +21,9 @@ use crate::fields::{Fields, pieces};
 
 /// The number of lines of an excerpt around an edit.
 const N_AROUND: usize = 3;
+
+/// The memory for what edits add, at most.
+const MAX_GROWTH: usize = 1 << 20;
 
 /// Checks one input.
 pub fn check(input: &[u8]) {
@@ -77,8 +80,11 @@ fn check_strings(text: &str, mut fields: Fields<'_>) {
             .map(|replacement| replacement.everywhere(replaces_all).whole_words(is_whole_word));
         replacements.extend(replacement);
     }
-    let strings = |part: TextPart<'_>| plan::strings(part, &replacements, |_| Ok(()), || true);
+    let strings = |part: TextPart<'_>| plan::strings(part, &replacements, may_grow, || true);
     let planned = strings(text.into());
+    if matches!(planned, Err(Error::TooMuchAtOnce { .. })) {
+        return;
+    }
     check_steps(text, &replacements, &planned);
     let mut hull = None;
     for edit in planned.iter().flat_map(|plan| plan.edits.iter()) {
@@ -92,12 +98,21 @@ fn check_strings(text: &str, mut fields: Fields<'_>) {
     }
 }
 
+/// Rejects edits that multiply the text, as tools do for lack of memory.
+fn may_grow(growth: Growth) -> Result<()> {
+    let Growth { n_added, n_places } = growth;
+    match growth.n_memory() <= MAX_GROWTH {
+        true => Ok(()),
+        false => Err(Error::TooMuchAtOnce { n_places, n_added }),
+    }
+}
+
 /// Checks that edits made one by one give the same result as all at once.
 fn check_steps(text: &str, replacements: &[Replacement], planned: &Result<Plan>) {
     let mut staged = text.to_string();
     for replacement in replacements {
         check_found(&staged, replacement.needle().string);
-        match plan::string(&*staged, replacement, |_| Ok(())) {
+        match plan::string(&*staged, replacement, |_| Ok::<(), Error>(())) {
             Ok(plan) => staged = plan.edits.apply(&staged),
             Err(error) => {
                 assert_short(&error);
