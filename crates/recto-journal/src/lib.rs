@@ -20,6 +20,7 @@ pub mod keeping;
 mod kept;
 mod later;
 mod live;
+pub mod names;
 mod packed;
 pub mod reader;
 pub mod state_dir;

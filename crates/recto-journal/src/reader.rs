@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use recto_store::record::RecordedMetadata;
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Params, TransactionBehavior, params};
 
 use crate::change::{Change, Kind, State, decode_metadata};
 use crate::database::Database;
@@ -13,6 +13,7 @@ use crate::digest::ContentDigest;
 use crate::error::{Error, Result};
 use crate::hunk::Hunks;
 use crate::journal::settle_by_evidence;
+use crate::names::Names;
 use crate::packed::{n_unpacked, unpack};
 use crate::state_dir::StateDir;
 use crate::undo::{self, Step};
@@ -111,17 +112,23 @@ impl Reader {
 
     /// Returns the changes of a transaction, oldest first.
     pub fn transaction(&self, id: u64) -> Result<Vec<Change>> {
-        let query = format!("{} WHERE together = ? ORDER BY changes.id", Change::QUERY);
-        let mut query = self.database.connection.prepare_cached(&query)?;
-        let changes = query.query_map([id as i64], Change::from_row)?;
-        Ok(changes.collect::<rusqlite::Result<_>>()?)
+        self.changes_where("together = ?", [id as i64])
     }
 
     /// Returns the changes of one file, oldest first.
     pub fn changes_of(&self, path: &Path) -> Result<Vec<Change>> {
-        let query = format!("{} WHERE files.path = ? ORDER BY changes.id", Change::QUERY);
+        self.changes_where("files.path = ?", [path.as_os_str().as_bytes()])
+    }
+
+    /// Returns all changes that undid others, oldest first.
+    pub fn undos(&self) -> Result<Vec<Change>> {
+        self.changes_where("undoes IS NOT NULL", [])
+    }
+
+    fn changes_where(&self, condition: &str, parameters: impl Params) -> Result<Vec<Change>> {
+        let query = format!("{} WHERE {condition} ORDER BY changes.id", Change::QUERY);
         let mut query = self.database.connection.prepare_cached(&query)?;
-        let changes = query.query_map([path.as_os_str().as_bytes()], Change::from_row)?;
+        let changes = query.query_map(parameters, Change::from_row)?;
         Ok(changes.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -156,11 +163,7 @@ impl Reader {
 
     /// Returns the files with changes that have no outcome.
     pub fn unsettled(&self) -> Result<Vec<Change>> {
-        let query =
-            format!("{} WHERE state = 0 AND together IS NULL ORDER BY changes.id", Change::QUERY);
-        let mut query = self.database.connection.prepare(&query)?;
-        let changes = query.query_map([], Change::from_row)?;
-        Ok(changes.collect::<rusqlite::Result<_>>()?)
+        self.changes_where("state = 0 AND together IS NULL", [])
     }
 
     /// Judges the changes of a file that have no outcome by its content. The caller must have locked
@@ -180,59 +183,10 @@ impl Reader {
         Ok(transaction.commit()?)
     }
 
-    /// Returns the changes of the file that has a path now, oldest first: also those under earlier
-    /// names, but none of a file that was moved away.
-    pub fn lineage(&self, path: &Path) -> Result<Vec<Change>> {
-        let mut parts = Vec::new();
-        let (mut path, mut end) = (path.to_path_buf(), u64::MAX);
-        loop {
-            let mut changes = self.changes_of(&path)?;
-            changes.retain(|change| change.id < end);
-            let is_made = |change: &Change| change.state == State::Done && change.moved.is_some();
-            let left = |change: &Change| is_made(change) && change.digests[1].is_none();
-            if let Some(last) = changes.iter().rposition(left) {
-                changes.drain(..=last);
-            }
-            let came = |change: &Change| is_made(change) && change.digests[0].is_none();
-            let Some(first) = changes.iter().rposition(came) else {
-                parts.push(changes);
-                break;
-            };
-            changes.drain(..first);
-            let other = self.other_name(&changes[0])?;
-            let old = changes[0].moved.clone();
-            parts.push(changes);
-            let (Some(old), Some(other)) = (old, other) else { break };
-            parts.push(vec![other.clone()]);
-            (path, end) = (old, other.id);
-        }
-        Ok(parts.into_iter().rev().flatten().collect())
-    }
-
-    /// Returns the record of a move under the other name of the file.
-    pub fn other_name(&self, change: &Change) -> Result<Option<Change>> {
-        let Some(moved) = &change.moved else { return Ok(None) };
-        let is_other = |other: &Change| {
-            other.transaction == change.transaction && other.moved.as_ref() == Some(&change.path)
-        };
-        Ok(self.changes_of(moved)?.into_iter().find(is_other))
-    }
-
-    /// Returns the path that the file of a change has now.
+    /// Returns the path that the file of a change has now, or had last.
     pub fn current_path(&self, change: &Change) -> Result<PathBuf> {
-        let (mut path, mut since) = (change.path.clone(), change.id);
-        loop {
-            let is_move = |later: &Change| {
-                later.id >= since
-                    && later.state == State::Done
-                    && later.moved.is_some()
-                    && later.digests[1].is_none()
-            };
-            match self.changes_of(&path)?.into_iter().find(is_move) {
-                Some(Change { moved: Some(moved), id, .. }) => (path, since) = (moved, id + 1),
-                _ => return Ok(path),
-            }
-        }
+        let moves = self.changes_where("moved IS NOT NULL", [])?;
+        Ok(Names::of(&moves).current(change).to_path_buf())
     }
 
     /// Returns all changes of a file as steps that lead to its current content, for

@@ -16,6 +16,7 @@ use recto_store::{Context, FileStep, LocalStore, StepError, WriteError, WriteSto
 
 use crate::change::{Change, Kind, SessionName, State};
 use crate::error::{Error, Result};
+use crate::names::Names;
 use crate::reader::{Filter, Reader};
 use crate::undo::{self, Dependents, HunkId, MOVE, Plan, Reason, Rejected};
 use moves::Moves;
@@ -106,11 +107,21 @@ pub struct FilePlan {
 
 /// Returns the undo of each change that is undone, at least in part.
 pub fn undone(changes: &[Change]) -> HashMap<u64, u64> {
-    let mut undone = HashMap::new();
-    // Newest first, so that it is known whether an undo is undone itself.
-    for change in changes.iter().rev() {
-        if change.kind == Kind::Undo && !undone.contains_key(&change.id) {
-            undone.extend(change.undoes.iter().map(|hunk| (hunk.change, change.id)));
+    undone_hunks(changes).into_iter().map(|(hunk, by)| (hunk.change, by)).collect()
+}
+
+/// Returns the hunks and moves that are undone, in order, each with the undo.
+fn undone_hunks(changes: &[Change]) -> BTreeMap<HunkId, u64> {
+    let mut undone = BTreeMap::new();
+    // Newest first, so that it is known whether a part of an undo is undone itself. That of a move is
+    // named by the record of the old name.
+    let is_undo = |change: &&Change| change.kind == Kind::Undo && !change.is_arrival();
+    for undo in changes.iter().rev().filter(is_undo) {
+        for (index, hunk) in undo.undoes.iter().enumerate() {
+            let index = if hunk.hunk == MOVE { MOVE } else { index as u32 };
+            if !undone.contains_key(&HunkId { change: undo.id, hunk: index }) {
+                undone.insert(*hunk, undo.id);
+            }
         }
     }
     undone
@@ -126,9 +137,9 @@ pub fn select(
         let is_made = matches!(change.state, State::Done | State::Uncertain);
         let is_own = !matches!(change.kind, Kind::Foreign | Kind::Undo);
         // A move is named by the record of the old name.
-        let is_new_name = change.moved.is_some() && change.digests[0].is_none();
-        is_made && is_own && !is_new_name
+        is_made && is_own && !change.is_arrival()
     };
+    let names = Names::of(&all);
     let mut candidates = all.iter().filter(can_be_undone);
     let mut named: Vec<u64> = Vec::new();
     let changes: Vec<&Change> = match what {
@@ -146,22 +157,34 @@ pub fn select(
                 |change: &&Change| change.session.as_ref().is_some_and(|own| own.name == name);
             candidates.filter(is_of).collect()
         }
-        Selection::File(path) => candidates.filter(|change| change.path == *path).collect(),
-        Selection::Last(below) => {
-            let undone = undone(&all);
-            let is_wanted = |change: &&Change| {
-                change.path.starts_with(below) && !undone.contains_key(&change.id)
+        Selection::File(path) => {
+            // A file can be named by an earlier name if no other file has it.
+            let has_name = |change: &Change| names.current(change) == path;
+            let named = |change: &&Change| change.path == *path;
+            let path = match all.iter().any(has_name) {
+                true => path,
+                false => all.iter().find(named).map_or(&**path, |change| names.current(change)),
             };
-            candidates.rfind(is_wanted).into_iter().collect()
+            candidates.filter(|change| names.current(change) == path).collect()
+        }
+        Selection::Last(below) => {
+            let undone = undone_hunks(&all);
+            let mut last = None;
+            while last.is_none()
+                && let Some(change) = candidates.next_back()
+            {
+                let is_below = change.path.starts_with(below);
+                last = (is_below && !is_undone(reader, change, &undone)?).then_some(change);
+            }
+            last.into_iter().collect()
         }
     };
     // By the names that the files have now.
     let mut files: BTreeMap<PathBuf, Vec<Change>> = BTreeMap::new();
     let mut add = |change: &Change| -> Result<()> {
-        let path = reader.current_path(change)?;
+        let path = names.current(change).to_path_buf();
         // A move is named by the record of the old name.
-        let is_new_name = change.moved.is_some() && change.digests[0].is_none();
-        let other = if is_new_name { reader.other_name(change)? } else { None };
+        let other = if change.is_arrival() { reader.other_name(change)? } else { None };
         let change = other.unwrap_or_else(|| change.clone());
         let of_file = files.entry(path).or_default();
         if !of_file.iter().any(|known| known.id == change.id) {
@@ -188,10 +211,28 @@ pub fn select(
     Ok(Ok(files.into_iter().map(target).collect()))
 }
 
+/// Whether all of a change is undone.
+fn is_undone(reader: &Reader, change: &Change, undone: &BTreeMap<HunkId, u64>) -> Result<bool> {
+    let is_undone = |hunk| undone.contains_key(&HunkId { change: change.id, hunk });
+    if change.moved.is_some() {
+        return Ok(is_undone(MOVE));
+    }
+    if !is_undone(0) {
+        return Ok(false);
+    }
+    let n_hunks = reader.hunks(change.id)?.map_or(0, |hunks| hunks.len());
+    Ok((0..n_hunks as u32).all(is_undone))
+}
+
 impl Target {
     /// Returns how many changes it has.
     pub fn n_changes(&self) -> usize {
         self.changes.len()
+    }
+
+    /// Returns a change that moved the file, and so has no hunks.
+    pub fn any_move(&self) -> Option<u64> {
+        self.changes.iter().find(|change| change.moved.is_some()).map(|change| change.id)
     }
 
     /// Undoes only one hunk of each change, counted from 0.
@@ -216,7 +257,7 @@ impl Undoer<'_> {
     /// Plans one file.
     pub fn plan(
         &self,
-        target: Target,
+        mut target: Target,
         options: PlanOptions,
     ) -> Result<(Option<FilePlan>, Vec<Rejection>)> {
         let path = target.path.clone();
@@ -225,8 +266,15 @@ impl Undoer<'_> {
             return Ok(file(Cause::Outside));
         }
         let lineage = self.reader.lineage(&path)?;
+        let mut rejected = Vec::new();
+        if let Some(cause) = self.leave_others(&mut target, &lineage, options)? {
+            if !options.is_partial {
+                return Ok(file(cause));
+            }
+            rejected.push(Rejection { path: path.clone(), cause });
+        }
         let is_content = |change: &&Change| change.state == State::Done && change.moved.is_none();
-        let is_link = lineage.iter().rev().find(is_content).is_some_and(Change::is_of_link);
+        let mut is_link = lineage.iter().rev().find(is_content).is_some_and(Change::is_of_link);
         let before = match is_link {
             true => read::read_link(self.store, &path),
             false => read(self.store, &path),
@@ -235,6 +283,11 @@ impl Undoer<'_> {
             Ok(before) => before,
             Err(cause) => return Ok(file(Cause::File(cause.to_string()))),
         };
+        if before.is_none() {
+            // It becomes what it was before the newest change that is undone.
+            let contents = target.changes.iter().filter(|change| change.moved.is_none());
+            is_link = contents.max_by_key(|it| it.id).map_or(is_link, Change::is_of_link);
+        }
         let changes = target.changes.iter().filter(|change| change.moved.is_none());
         let first = changes.clone().map(|change| change.id).min().unwrap_or(u64::MAX);
         let steps = match self.reader.steps_since(&path, before.as_deref(), first) {
@@ -249,7 +302,6 @@ impl Undoer<'_> {
             let kept = self.reader.kept()?;
             hunks.retain(|hunk| !kept.contains(hunk));
         }
-        let mut rejected = Vec::new();
         let mut moves = match Moves::of(&target, &lineage, options) {
             Ok(moves) => moves,
             Err(cause) if options.is_partial => {
@@ -306,6 +358,33 @@ impl Undoer<'_> {
                 }
             }
         }
+    }
+
+    /// Removes changes of other files that had the same name from a target. Returns why one of them
+    /// cannot be undone.
+    fn leave_others(
+        &self,
+        target: &mut Target,
+        lineage: &[Change],
+        options: PlanOptions,
+    ) -> Result<Option<Cause>> {
+        let is_own = |change: &Change| lineage.iter().any(|own| own.id == change.id);
+        let mut others: Vec<Change> = target.changes.extract_if(.., |it| !is_own(it)).collect();
+        if options.skips_undone && !others.is_empty() {
+            let undone = undone_hunks(&self.reader.undos()?);
+            let mut left = Vec::new();
+            for other in others {
+                if !is_undone(self.reader, &other, &undone)? {
+                    left.push(other);
+                }
+            }
+            others = left;
+        }
+        let departure = lineage.iter().rev().find(|change| change.is_departure());
+        Ok(others.first().zip(departure).map(|(Change { id, .. }, Change { id: by, .. })| {
+            let cause = "is of another file, which had this name before change";
+            Cause::File(format!("change {id} {cause} {by} moved this one here; undo {by} first"))
+        }))
     }
 
     /// Writes several files together: all or none. If parts are permitted, files that fail are

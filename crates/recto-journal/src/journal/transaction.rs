@@ -171,7 +171,8 @@ impl Journal {
         if let Some(log) = log {
             log.sync().map_err(|error| NotRecorded { cause: error.to_string() })?;
         }
-        if matches!(state, TransactionState::Done | TransactionState::Finished) {
+        // Also if no change was made: what other programs changed before is recorded.
+        if !matches!(state, TransactionState::Intended | TransactionState::Uncertain) {
             self.later.push(running.jobs);
         }
         Ok(())

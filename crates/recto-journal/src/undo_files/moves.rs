@@ -42,7 +42,8 @@ impl Moves {
             name = old;
             moves.push(Move { change: change.id, old_name: old.to_path_buf() });
         }
-        Ok(Moves(moves))
+        // If it has its old name already, there is nothing to undo.
+        Ok(if name == target.path { Moves::default() } else { Moves(moves) })
     }
 
     pub fn is_empty(&self) -> bool {

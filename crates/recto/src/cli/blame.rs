@@ -75,7 +75,7 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
 
 /// Returns the changes of a file by their numbers.
 pub fn changes(reader: &Reader, path: &Path) -> Result<HashMap<u64, Change>, String> {
-    let changes = reader.changes_of(path).map_err(|error| error.to_string())?;
+    let changes = reader.lineage(path).map_err(|error| error.to_string())?;
     Ok(changes.into_iter().map(|change| (change.id, change)).collect())
 }
 

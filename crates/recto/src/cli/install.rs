@@ -138,7 +138,11 @@ impl Install {
     /// Returns how to start recto, without the directories, which depend on the client.
     fn launch(&self, around: &Surroundings) -> Result<Launch, String> {
         let ToolSelection { tools, read_only } = &self.selection;
-        let selection = ToolSelection { tools: tools.clone(), read_only: *read_only };
+        let mut selection = ToolSelection { tools: tools.clone(), read_only: *read_only };
+        if self.uninstall {
+            // Rules for tools that were installed with another selection are removed too.
+            selection = ToolSelection { tools: vec!["all".into()], read_only: false };
+        }
         let config = Options { selection, ..Options::default() }.config(Vec::new())?;
         let mut options = Vec::new();
         options.extend((!tools.is_empty()).then(|| format!("--tools={}", tools.join(","))));

@@ -61,7 +61,8 @@ impl Log {
         let (below, session, limit) = (Some(below), self.session, self.limit);
         let filter = Filter { below, session, since, limit, ..Filter::default() };
         let changes = reader.changes(&filter).map_err(|error| error.to_string())?;
-        let undone = undone(&changes);
+        // Of all changes: an undo need not match the filter.
+        let undone = undone(&reader.undos().map_err(|error| error.to_string())?);
         let mut out = String::new();
         let mut newest_first = changes.iter().rev().peekable();
         while let Some(change) = newest_first.next() {
@@ -70,12 +71,11 @@ impl Log {
                 continue;
             }
             // A move is shown under the old name, if that is listed too.
-            let is_new_name = change.moved.is_some() && change.digests[0].is_none();
             let is_other = |other: &&Change| {
                 other.transaction == change.transaction
                     && other.moved.as_ref() == Some(&change.path)
             };
-            if is_new_name && newest_first.peek().is_some_and(is_other) {
+            if change.is_arrival() && newest_first.peek().is_some_and(is_other) {
                 continue;
             }
             // A checkout changes many files, but is one event.

@@ -52,7 +52,7 @@ pub struct Undo {
     last: bool,
 
     /// Only this hunk of the change, counted from 1
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     hunk: Option<u32>,
 
     /// Show what would change, and write nothing
@@ -96,7 +96,7 @@ impl Undo {
                 false => Dependents::Reject,
             },
             is_partial: self.partial,
-            skips_undone: self.session.is_some() || self.file.is_some(),
+            skips_undone: self.session.is_some() || self.file.is_some() || self.last,
             skips_kept: self.session.is_some() && !self.with_kept,
         };
         let client = ("recto undo".to_string(), env!("CARGO_PKG_VERSION").to_string());
@@ -143,7 +143,10 @@ impl Undo {
             (0, _) => return Err("no change that can be undone".into()),
             (2.., Some(_)) => return Err("--hunk needs exactly one change".into()),
             (_, Some(hunk)) => {
-                targets.iter_mut().for_each(|target| target.keep_hunk(hunk.wrapping_sub(1)));
+                if let Some(id) = targets.iter().find_map(Target::any_move) {
+                    return Err(format!("change {id} moved a file; it has no hunks"));
+                }
+                targets.iter_mut().for_each(|target| target.keep_hunk(hunk - 1));
             }
             _ => {}
         }

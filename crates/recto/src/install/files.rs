@@ -1,8 +1,8 @@
 //! Reads and writes settings. Writes go through the store, which replaces a file atomically, keeps
 //! its mode and owner, and detects a concurrent change.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -22,9 +22,24 @@ pub fn target(path: &Path) -> PathBuf {
     }
 }
 
-/// Reads a file. `None` if there is none.
+/// The size of settings that are read. Those of Claude Code contain the history of all projects.
+const MAX_SETTINGS: u64 = 64 << 20;
+
+/// Reads a file. `None` if there is none. Devices and pipes, to which the settings of a project may be
+/// links, are not opened.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
-    match fs::read(path) {
+    let read = || {
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::other("it is not a file"));
+        }
+        let mut bytes = Vec::new();
+        File::open(path)?.take(MAX_SETTINGS + 1).read_to_end(&mut bytes)?;
+        match bytes.len() as u64 > MAX_SETTINGS {
+            true => Err(io::Error::other(format!("it is larger than {} MiB", MAX_SETTINGS >> 20))),
+            false => Ok(bytes),
+        }
+    };
+    match read() {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)

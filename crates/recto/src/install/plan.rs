@@ -71,7 +71,7 @@ pub fn install(
     let mut changes = Vec::new();
     for (index, file) in files_of(client, scope).iter().enumerate() {
         let path = place(file, around)?;
-        let before = read(&path)?;
+        let before = read(&path).map_err(Obstacle::Failed)?;
         let mut kinds = kinds(client, file, before.as_deref(), around);
         if launch.http.is_some() {
             kinds.retain(|kind| !matches!(kind.form, Form::Agent(_)));
@@ -111,7 +111,7 @@ pub fn uninstall(
         let entries: Vec<Entry> = file.entries.iter().map(|kind| kind.entry(launch)).collect();
         for path in around.paths(file) {
             let path = files::target(&path);
-            let Some(before) = read(&path)? else { continue };
+            let Some(before) = read(&path).map_err(Obstacle::Failed)? else { continue };
             let record = records::find(&around.records(), &path);
             let content = record.map(|record| record.content);
             let content = content.filter(|content| content.after == before.as_bytes());
@@ -170,7 +170,9 @@ fn place(file: &ConfigFile, around: &Surroundings) -> Result<PathBuf, Obstacle> 
 
 fn is_configured(file: &ConfigFile, path: &Path) -> bool {
     let text = files::read(path).ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok());
-    text.is_some_and(|text| file.entries.iter().any(|kind| found(file, kind, &text).is_some()))
+    text.is_some_and(|text| {
+        file.entries.iter().any(|kind| matches!(found(file, kind, &text), Ok(Some(_))))
+    })
 }
 
 /// Returns a text with the entries.
@@ -190,16 +192,16 @@ fn is_other_transport(format: Format, entry: &Entry, text: &str) -> bool {
     keys.any(|key| found.get(key).is_some() && wanted.get(key).is_none())
 }
 
-/// Returns an entry that a file has.
-pub fn found(file: &ConfigFile, kind: &EntryKind, text: &str) -> Option<Value> {
+/// Returns an entry that a file has. Fails if the file cannot be parsed.
+pub fn found(file: &ConfigFile, kind: &EntryKind, text: &str) -> Result<Option<Value>, String> {
     let probe = Entry { path: kind.path, content: Content::Object(Value::Null) };
-    file.format.get(text, &probe).ok().flatten()
+    file.format.get(text, &probe).map_err(|why| why.to_string())
 }
 
-fn read(path: &Path) -> Result<Option<String>, Obstacle> {
-    let bytes = files::read(path).map_err(Obstacle::Failed)?;
-    let text = bytes.map(String::from_utf8).transpose();
-    text.map_err(|_| Obstacle::Failed(format!("{} is not UTF-8", path.display())))
+/// Returns the text of a file; `None` if there is none.
+pub fn read(path: &Path) -> Result<Option<String>, String> {
+    let text = files::read(path)?.map(String::from_utf8).transpose();
+    text.map_err(|_| format!("{} is not UTF-8", path.display()))
 }
 
 /// Returns the entries to write: opencode has another place for them since version 2.

@@ -4,17 +4,21 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use recto_text::quote::Escaped;
 use rmcp::ServiceExt;
 use serde_json::Value;
-use tokio::process::Command;
+use tokio::io::AsyncReadExt;
+use tokio::process::{ChildStderr, Command};
 
 use super::client::{Client, Form};
-use super::files;
 use super::places::{Scope, Surroundings};
 use super::plan;
 
 /// A busy machine takes longer to start a program than the program takes to answer.
 const MAX_TIME: Duration = Duration::from_secs(20);
+
+/// The bytes of a program's messages that are read.
+const MAX_STDERR: u64 = 16 << 10;
 
 /// An entry in the settings of a client.
 pub struct Configured {
@@ -41,17 +45,38 @@ pub enum EntryProgram {
     Url,
 }
 
+/// What the settings of a client contain.
+#[derive(Default)]
+pub struct Found {
+    /// Recto's entries.
+    pub entries: Vec<Configured>,
+    /// Why files cannot be read.
+    pub unread: Vec<String>,
+}
+
 /// Returns recto's entries in the settings of a client.
-pub fn configured(client: &Client, around: &Surroundings) -> Vec<Configured> {
-    let mut entries = Vec::new();
+pub fn configured(client: &Client, around: &Surroundings) -> Found {
+    let mut all = Found::default();
     for scope in [Scope::User, Scope::Project] {
         for file in plan::files_of(client, scope) {
             for path in around.paths(file) {
-                let text = files::read(&path).ok().flatten();
-                let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
-                let Some(text) = text else { continue };
+                let text = match plan::read(&path) {
+                    Ok(Some(text)) => text,
+                    Ok(None) => continue,
+                    Err(why) => {
+                        all.unread.push(why);
+                        continue;
+                    }
+                };
                 for kind in file.entries.iter().filter(|kind| kind.form != Form::ReadingRules) {
-                    let Some(value) = plan::found(file, kind, &text) else { continue };
+                    let value = match plan::found(file, kind, &text) {
+                        Ok(Some(value)) => value,
+                        Ok(None) => continue,
+                        Err(why) => {
+                            all.unread.push(format!("{}: {why}", around.shown(&path)));
+                            break;
+                        }
+                    };
                     let words = words(&value);
                     let Some((program, arguments)) = words.split_first() else { continue };
                     let (program, arguments) = (program.clone(), arguments.to_vec());
@@ -63,12 +88,12 @@ pub fn configured(client: &Client, around: &Surroundings) -> Vec<Configured> {
                         _ => EntryProgram::Server,
                     };
                     let path = path.clone();
-                    entries.push(Configured { path, scope, program, arguments, kind });
+                    all.entries.push(Configured { path, scope, program, arguments, kind });
                 }
             }
         }
     }
-    entries
+    all
 }
 
 /// Returns the program and the arguments of an entry.
@@ -110,13 +135,27 @@ async fn n_tools(entry: &Configured, dir: &Path) -> Answer {
         .current_dir(dir)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()?;
     let pipes = server.stdout.take().zip(server.stdin.take()).ok_or("the server has no pipes")?;
-    let service = ().serve(pipes).await?;
+    let service = match ().serve(pipes).await {
+        Ok(service) => service,
+        Err(error) => {
+            return Err(last_line(server.stderr).await.unwrap_or(error.to_string()).into());
+        }
+    };
     let tools = service.list_all_tools().await?;
     Ok(format!("answers with {} tools", tools.len()))
+}
+
+/// Returns the last line that a program which has ended wrote to stderr.
+async fn last_line(stderr: Option<ChildStderr>) -> Option<String> {
+    let mut text = Vec::new();
+    let read = stderr?.take(MAX_STDERR).read_to_end(&mut text).await;
+    let text = String::from_utf8_lossy(&text[..read.ok()?]).into_owned();
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    Some(Escaped(line.trim()).to_string())
 }
 
 /// An agent may need a login or a download, so only the program is started.

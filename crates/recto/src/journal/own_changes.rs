@@ -85,7 +85,8 @@ impl SessionChanges for OwnChanges<'_> {
         let filter = Filter { below, session: Some(self.session.clone()), ..Filter::default() };
         let mut changes = reader.changes(&filter).map_err(|error| error.to_string())?;
         changes.retain(|change| self.is_own(change));
-        let undone = undone(&changes);
+        // Of all changes: the user may have undone them.
+        let undone = undone(&reader.undos().map_err(|error| error.to_string())?);
         let own = |change: &Change| SessionChange {
             id: change.id,
             kind: change.kind.name(),
@@ -123,8 +124,10 @@ impl SessionChanges for OwnChanges<'_> {
         }
         let steps = self.steps(&reader, &change, content);
         let steps = steps.map_err(|error| Obstacle::new(error.to_string()))?;
-        let step = steps.iter().find(|step| step.id == change.id);
-        let hunks = step.map(Step::hunk_ids).unwrap_or_default();
+        let Some(step) = steps.iter().find(|step| step.id == change.id) else {
+            return Err(Obstacle::new("another file has this name now, or it was not made"));
+        };
+        let hunks = step.hunk_ids();
         if hunks.is_empty() {
             return Err(Obstacle::new("its content was not stored"));
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use recto_journal::names::Names;
 use recto_journal::undo::HunkId;
 use recto_journal::{Change, Filter, Kind, Reader, SessionName, State, StateDir};
 use recto_store::LocalStore;
@@ -165,18 +166,17 @@ impl Model {
         self.n_elsewhere = 0;
         let mut sessions: HashMap<String, (ReviewedSession, BTreeMap<PathBuf, Vec<u64>>)> =
             HashMap::new();
-        let moves = Moves::of(&all);
-        for change in all {
-            // A move has a record for each name; the file is listed under the one it has now.
-            let path = moves.current_path(&change);
+        let names = Names::of(&all);
+        // A move has a record for each name; the file is listed under the one it has now.
+        let paths: Vec<PathBuf> = all.iter().map(|it| names.current(it).to_path_buf()).collect();
+        for (change, path) in all.into_iter().zip(paths) {
             if !path.starts_with(&self.root) {
                 self.n_elsewhere += 1;
                 continue;
             }
             self.newest.insert(path.clone(), change.id);
             let is_made = matches!(change.state, State::Done | State::Uncertain);
-            let is_new_name = change.moved.is_some() && change.digests[0].is_none();
-            let is_own = !matches!(change.kind, Kind::Foreign | Kind::Undo) && !is_new_name;
+            let is_own = !matches!(change.kind, Kind::Foreign | Kind::Undo) && !change.is_arrival();
             if let Some(session) = change.session.as_ref().filter(|_| is_made && is_own) {
                 let name = SessionName::new(&session.name);
                 let (key, client) = match &name {
@@ -371,33 +371,6 @@ impl Model {
             let hunks = hunks.iter().flat_map(|hunks| hunks.iter());
             hunks.into_iter().any(|hunk| has_it(&hunk.inserted) || has_it(&hunk.removed))
         })
-    }
-}
-
-/// The moves of each file away from a path, oldest first.
-struct Moves(HashMap<PathBuf, Vec<(u64, PathBuf)>>);
-
-impl Moves {
-    fn of(all: &[Change]) -> Moves {
-        let mut moves: HashMap<PathBuf, Vec<(u64, PathBuf)>> = HashMap::new();
-        for change in all {
-            if let (Some(to), State::Done, None) = (&change.moved, change.state, &change.digests[1])
-            {
-                moves.entry(change.path.clone()).or_default().push((change.id, to.clone()));
-            }
-        }
-        Moves(moves)
-    }
-
-    /// Returns the path that the file of a change has now.
-    fn current_path(&self, change: &Change) -> PathBuf {
-        let (mut path, mut since) = (&change.path, change.id);
-        while let Some((id, to)) =
-            self.0.get(path).and_then(|moves| moves.iter().find(|(id, _)| *id >= since))
-        {
-            (path, since) = (to, id + 1);
-        }
-        path.clone()
     }
 }
 

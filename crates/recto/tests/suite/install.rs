@@ -3,6 +3,7 @@
 
 mod clients;
 mod commands;
+mod doctor;
 mod documents;
 mod http;
 mod runs;

@@ -1,5 +1,6 @@
 //! The journal through the built binary: what calls record, and the commands that show and undo it.
 
+mod moves;
 mod provenance;
 
 use std::fs;

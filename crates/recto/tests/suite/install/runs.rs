@@ -186,7 +186,7 @@ fn install(home: &Path, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-fn text(output: &Output) -> String {
+pub fn text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }
 
@@ -294,50 +294,24 @@ fn a_client_without_a_project_does_not_serve_the_home_directory() {
 }
 
 #[test]
-fn doctor_reports_what_clients_start() {
+fn uninstall_removes_the_rules_of_any_selection_of_tools() {
     let home = tempfile::tempdir().unwrap();
-    assert_run(home.path(), &["codex", "zed", "cursor", "--tools=coding", "--yes"], 0, &[]);
-    fs::create_dir(home.path().join(".gemini")).unwrap();
-    let doctor = || {
-        let mut command = Command::new(BINARY);
-        command.args(["doctor", "--no-landlock"]).current_dir(home.path().join("project"));
-        command.env_clear().env("HOME", home.path()).env("PATH", "/none");
-        let output = command.output().unwrap();
-        (text(&output), output.status.code())
-    };
-    let (report, status) = doctor();
-    let project = home.path().join("project").canonicalize().unwrap();
-    let project = project.display();
-    assert_eq!(status, Some(0), "{report}");
-    for words in [
-        format!(
-            "codex: ~/.codex/config.toml: {BINARY} serve . --tools=coding; answers with 9 tools\n"
-        ),
-        format!("cursor: ~/.cursor/mcp.json: {BINARY} serve {project} --tools=coding; answers"),
-        format!("zed: ~/.config/zed/settings.json: {BINARY} codex --tools=coding; is recto 0."),
-        "Gemini CLI: not configured; recto install gemini-cli does it".into(),
-        "not found: Claude Code, VS Code,".into(),
-    ] {
-        assert!(report.contains(&words), "{words:?} is not in\n{report}");
-    }
-    let file = home.path().join(".cursor/mcp.json");
-    fs::write(&file, r#"{"mcpServers": {"recto": {"command": "/no/recto", "args": []}}}"#).unwrap();
-    let (report, status) = doctor();
-    assert_eq!(status, Some(1), "{report}");
-    assert!(
-        report.contains("! cursor: ~/.cursor/mcp.json: /no/recto; it does not start"),
-        "{report}"
-    );
-    // The settings of a project may name any program.
-    let folder = home.path().join("project/.cursor");
-    fs::create_dir(&folder).unwrap();
-    let mark = home.path().join("mark");
-    let entry = format!(
-        r#"{{"mcpServers": {{"recto": {{"command": "/bin/touch", "args": ["{}"]}}}}}}"#,
-        mark.display()
-    );
-    fs::write(folder.join("mcp.json"), entry).unwrap();
-    let (report, _) = doctor();
-    assert!(report.contains("not started, because it is another program"), "{report}");
-    assert!(!mark.exists());
+    let file = home.path().join(".claude/settings.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, "{\n  \"model\": \"x\"\n}\n").unwrap();
+    assert_run(home.path(), &["claude-code", "--tools=all", "--yes"], 0, &[]);
+    let installed = fs::read_to_string(&file).unwrap();
+    assert!(installed.contains("mcp__recto__undo_list"), "{installed}");
+    fs::write(&file, installed.replace("\"x\"", "\"y\"")).unwrap();
+    assert_run(home.path(), &["claude-code", "--uninstall", "--yes"], 0, &[]);
+    let left = fs::read_to_string(&file).unwrap();
+    assert!(!left.contains("mcp__recto"), "{left}");
+}
+
+#[test]
+fn settings_that_are_devices_are_not_read() {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir_all(home.path().join(".cursor")).unwrap();
+    symlink("/dev/zero", home.path().join(".cursor/mcp.json")).unwrap();
+    assert_run(home.path(), &["cursor", "--yes"], 1, &["it is not a file"]);
 }
