@@ -132,10 +132,20 @@ fn changed_lines(before: &str, after: &str, edits: &Edits) -> Vec<LineChange> {
     let mut regions: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     let mut n_grown = 0isize;
     for edit in edits.iter() {
-        let start = line::start_of(before, edit.range.start);
         let after_start = edit.range.start.strict_add_signed(n_grown);
         let after_end = after_start + edit.text.len();
         n_grown += edit.text.len() as isize - edit.range.len() as isize;
+        if let Some((last, last_after)) = regions.last_mut()
+            && edit.range.end < last.end
+        {
+            // In a line that is known: a long line with many edits is not searched for each of them.
+            last_after.end = last.end.strict_add_signed(n_grown);
+            continue;
+        }
+        let start = match regions.last() {
+            Some((last, _)) if edit.range.start < last.end => last.start,
+            _ => line::start_of(before, edit.range.start),
+        };
         let ends_at_a_line_end =
             is_line_start(before, edit.range.end) && is_line_start(after, after_end);
         let end =

@@ -5,6 +5,7 @@
 //! text would move and search all of it thousands of times.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::TextPart;
@@ -255,9 +256,10 @@ impl<'a> Staged<'a> {
         places: &[Place],
         mut new_text: impl FnMut(&dyn Near, &str) -> String,
     ) {
+        let known = Cell::new(None);
         let edits = places.iter().map(|place| Edit {
             range: place.range.clone(),
-            text: new_text(&At { staged: self, place }, &self.text(place)),
+            text: new_text(&At { staged: self, place, known: &known }, &self.text(place)),
         });
         let mut edits: Vec<Edit> = edits.collect();
         // From the end, so that the places before stay valid.
@@ -449,6 +451,18 @@ impl<'a> Chunk<'a> {
 struct At<'a> {
     staged: &'a Staged<'a>,
     place: &'a Place,
+    /// The line in which the last match started, so that a long line with many matches is searched
+    /// for its ending once.
+    known: &'a Cell<Option<KnownLine>>,
+}
+
+/// A part of a line, up to its end or the end of the chunk.
+#[derive(Clone, Copy)]
+struct KnownLine {
+    chunk: usize,
+    start: usize,
+    end: usize,
+    ending: Option<Ending>,
 }
 
 impl Near for At<'_> {
@@ -457,7 +471,16 @@ impl Near for At<'_> {
     }
 
     fn at_start(&self) -> Option<Ending> {
-        self.staged.ending_at((self.place.chunk, self.place.range.start))
+        let (chunk, start) = (self.place.chunk, self.place.range.start);
+        let is_in =
+            |line: &KnownLine| line.chunk == chunk && (line.start..line.end).contains(&start);
+        let line = self.known.get().filter(is_in).unwrap_or_else(|| {
+            let end = line::end_of(&self.staged.chunks[chunk].text, start);
+            let ending = self.staged.ending_at((chunk, start));
+            KnownLine { chunk, start, end, ending }
+        });
+        self.known.set(Some(line));
+        line.ending
     }
 
     fn at_end(&self) -> Option<Ending> {

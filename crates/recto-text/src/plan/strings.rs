@@ -41,6 +41,7 @@ pub struct Replacement {
     new: String,
     replaces_all: bool,
     is_whole_word: bool,
+    is_optional: bool,
 }
 
 impl Replacement {
@@ -53,7 +54,8 @@ impl Replacement {
         if old == new {
             return Err(Error::IdenticalStrings);
         }
-        Ok(Replacement { old, new, replaces_all: false, is_whole_word: false })
+        let (replaces_all, is_whole_word, is_optional) = (false, false, false);
+        Ok(Replacement { old, new, replaces_all, is_whole_word, is_optional })
     }
 
     /// Replaces every occurrence that does not overlap an earlier one.
@@ -64,6 +66,11 @@ impl Replacement {
     /// Matches only where no word continues before or after the string.
     pub fn whole_words(self, is_whole_word: bool) -> Replacement {
         Replacement { is_whole_word, ..self }
+    }
+
+    /// Is left out among others if the string does not occur, also not in the original text.
+    pub fn optional(self) -> Replacement {
+        Replacement { is_optional: true, ..self }
     }
 
     /// Returns the string to find.
@@ -98,7 +105,7 @@ pub fn string<'a, E: From<Error>>(
     Ok(plan.finish())
 }
 
-/// Plans replacements that apply one after another, all or none. Each may search the whole text and
+/// Plans replacements that apply one after another, all or none, except optional ones. Each may search the whole text and
 /// add to it, so `may_grow` is called before each search and each replacement, and its error ends the
 /// plan.
 ///
@@ -134,6 +141,7 @@ pub fn strings<'a, E: From<Error>>(
                 may_grow(plan.growth_with(replacement, &places))?;
                 plan.replace(replacement, &places);
             }
+            Err(Miss::NotFound) if replacement.is_optional && !occurs(part, replacement) => {}
             Err(miss) => {
                 if failed.is_empty() {
                     has_time();
@@ -277,6 +285,12 @@ impl<'a> Planned<'a> {
     }
 }
 
+/// Whether the string of a replacement occurs in a text before any edit.
+fn occurs(part: TextPart<'_>, replacement: &Replacement) -> bool {
+    let original = Staged::new(part, [replacement.needle()].into_iter());
+    original.contains(replacement.needle())
+}
+
 /// The edits of a call, and those that were rejected.
 struct Prior<'a> {
     replacements: &'a [Replacement],
@@ -295,9 +309,7 @@ impl Prior<'_> {
     ) -> Error {
         let replacement = &self.replacements[index];
         let in_edit = |source: Error| Error::InEdit { index, source: Box::new(source) };
-        let original = || Staged::new(plan.part, [replacement.needle()].into_iter());
-        let occurred = || original().contains(replacement.needle());
-        if matches!(miss, Miss::NotFound) && index > 0 && occurred() {
+        if matches!(miss, Miss::NotFound) && index > 0 && occurs(plan.part, replacement) {
             let mut text = Planned::new(plan.part, self.replacements);
             for (prior_index, prior) in self.replacements[..index].iter().enumerate() {
                 if self.failed.binary_search(&prior_index).is_ok() {

@@ -5,6 +5,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::diff::{Bounds, OldSide, Texts, unified};
 use crate::line::LineRange;
 
 fn replacement((old, new): (&str, &str)) -> Replacement {
@@ -233,4 +234,40 @@ fn a_string_with_too_many_places_is_not_replaced() {
     assert_eq!(plan(MAX_REPLACED).unwrap().found[0].n_places, MAX_REPLACED);
     let error = plan(MAX_REPLACED + 1).unwrap_err().to_string();
     assert_eq!(error, "String appears more than 1000000 times: a");
+}
+
+#[test]
+fn an_optional_replacement_is_left_out_where_it_never_occurs() {
+    let edits = |edits: &[(&str, &str)]| -> Vec<Replacement> {
+        edits.iter().map(|edit| replacement(*edit).everywhere(true).optional()).collect()
+    };
+    let plan = |text: &'static str, edits: &[Replacement]| {
+        let plan = strings::<Error>(text, edits, |_| Ok(()), || true);
+        plan.map(|plan| (plan.edits.apply(text), plan.found.len()))
+    };
+    let swap = edits(&[("A", "TMP"), ("B", "A"), ("TMP", "B")]);
+    assert_eq!(plan("A B", &swap), Ok(("B A".into(), 3)));
+    assert_eq!(plan("B", &swap), Ok(("A".into(), 1)));
+    assert_eq!(plan("A", &edits(&[("x", "y"), ("A", "B"), ("B", "C")])), Ok(("C".into(), 2)));
+    // It occurred, but an earlier edit removed it.
+    let error = plan("AB", &edits(&[("AB", "x"), ("B", "y")])).unwrap_err();
+    assert_eq!(error, Error::ConflictingEdits { index: 1, prior_index: 0 });
+}
+
+#[test]
+fn a_long_line_with_many_places_is_searched_once() {
+    // If each place were followed to the end of its line, this would take half a minute.
+    const N_PLACES: usize = 300_000;
+    let text = "\r\n".to_string() + &"a.........".repeat(N_PLACES);
+    let edit = replacement(("a", "b\n")).everywhere(true);
+    let plan = string::<Error>(text.as_str(), &edit, |_| Ok(())).unwrap();
+    let after = plan.edits.apply(&text);
+    assert_eq!(after.matches("b\r\n.........").count(), N_PLACES);
+    let edit = replacement(("a", "b")).everywhere(true);
+    let plan = string::<Error>(text.as_str(), &edit, |_| Ok(())).unwrap();
+    let after = plan.edits.apply(&text);
+    let texts = Texts::whole(&text, &after, &plan.edits);
+    let diff = unified("f", OldSide::File, &texts, Bounds::NONE);
+    let has = |part: &str| diff.text.contains(part);
+    assert!(has("\n-") && has("a.........a") && has("\n+") && has("b.........b"), "{}", diff.text);
 }

@@ -9,12 +9,12 @@ use recto_store::glob::Glob;
 use recto_store::path::AbsPath;
 use recto_store::{Error as StoreError, ListRequest, Note, Text};
 use recto_text::Document;
+use recto_text::find::find;
 use recto_text::plan::Replacement;
 
 use super::super::paths::{list_in_roots, named};
 use super::super::{ReadEnv, WriteEnv};
 use super::needed::Needed;
-use super::plan::occurring;
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -65,7 +65,8 @@ pub fn matching(
             // Binary files and files that cannot be read do not match.
             Ok(_) | Err(_) => continue,
         };
-        if !occurring(&document, replacements).is_empty() {
+        let occurs = |edit: &Replacement| find(document.text(), edit.needle()).is_some();
+        if replacements.iter().any(occurs) {
             let counted = needed.add_match(&path, document.bytes().len() as u64, env.context);
             counted.map_err(|error| match error {
                 StoreError::TooMany { what, n, limit } => {

@@ -9,7 +9,6 @@ use std::time::Instant;
 use recto_store::error::Error as StoreError;
 use recto_store::path::AbsPath;
 use recto_store::{FileStep, read_all};
-use recto_text::find::find;
 use recto_text::plan::{self, Growth, Plan, Replacement, TextPart};
 use recto_text::{Digest, Document, Tag};
 
@@ -226,10 +225,12 @@ impl Planner<'_> {
     fn glob(&mut self, glob: &str, change: &FileRequest) -> Result<Vec<PlannedFile>> {
         let env = self.env;
         let Action::Edit(replacements) = &change.action else { return Ok(Vec::new()) };
+        // Each file may contain the text of some of the edits, also after earlier ones.
+        let replacements: Vec<_> =
+            replacements.iter().cloned().map(Replacement::optional).collect();
         let (mut files, mut failures) = (Vec::new(), Vec::new());
-        for (path, document) in matching(env, glob, replacements, &mut self.needed)? {
+        for (path, document) in matching(env, glob, &replacements, &mut self.needed)? {
             let target = Target::of(path, None, self.is_dry_run);
-            let replacements = occurring(&document, replacements);
             match edited(env, &target, &document, &replacements, &mut self.needed) {
                 Ok((plan, after)) => files.push(PlannedFile {
                     target,
@@ -253,12 +254,6 @@ impl Planner<'_> {
         self.needed.add_bytes(path, file.size(), self.env.context)?;
         read_all(&*file)
     }
-}
-
-/// Returns the edits whose text occurs in a file.
-pub fn occurring(document: &Document, replacements: &[Replacement]) -> Vec<Replacement> {
-    let occurs = |edit: &&Replacement| find(document.text(), edit.needle()).is_some();
-    replacements.iter().filter(occurs).cloned().collect()
 }
 
 fn edited(
