@@ -56,7 +56,13 @@ fn cannot_undo(change: u64, obstacle: Obstacle) -> Error {
 }
 
 fn run(env: &WriteEnv<'_>, mut arguments: Arguments) -> Result<Answer> {
-    let change = arguments.integer("change").unwrap_or_default().unsigned_abs();
+    let number = arguments.integer("change").unwrap_or_default();
+    let change = u64::try_from(number).ok().filter(|change| *change > 0);
+    let change = change.ok_or_else(|| Error::WrongArgument {
+        name: "change".into(),
+        expected: "a number of 1 or more".into(),
+        value: number.to_string(),
+    })?;
     let with_dependents = arguments.boolean("with_dependents");
     let is_dry_run = arguments.boolean(DRY_RUN.name);
     let changes = session_changes(env)?;

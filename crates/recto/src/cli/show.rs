@@ -29,13 +29,14 @@ pub struct Show {
 #[command(after_help = "\
 Examples:
   recto diff 12..17                            what changes 13 to 17 did, file by file
-  recto diff --session serve-1a2b3c4d          what a session did")]
+  recto diff --session serve-1a2b3c4d          its files, before and after the session")]
 pub struct Diff {
     /// Two changes: the difference from after the first to after the second
     #[arg(value_name = "ID..ID", value_parser = parse_range, required_unless_present = "session")]
     range: Option<(u64, u64)>,
 
-    /// All changes of this session
+    /// From before the first to after the last change of this session in each file, with what others
+    /// changed in between
     #[arg(long, value_name = "NAME", conflicts_with = "range")]
     session: Option<String>,
 

@@ -59,13 +59,28 @@ pub fn rejection(reader: &Reader, root: &Path, rejection: &Rejection) -> Result<
     })
 }
 
-fn write_hunk(out: &mut String, reader: &Reader, id: HunkId, title: &str) -> Result<(), String> {
-    let _ = write!(out, "\n  {title}:");
+fn write_hunk(
+    out: &mut String,
+    reader: &Reader,
+    mut id: HunkId,
+    title: &str,
+) -> Result<(), String> {
+    // A hunk of an undo is the one that it undid, the other way around.
+    let mut is_undo = false;
+    while let Some(change) = reader.change(id.change).map_err(|error| error.to_string())?
+        && let Some(undone) = change.undoes.get(id.hunk as usize)
+    {
+        (id, is_undo) = (*undone, !is_undo);
+    }
     let hunks = reader.hunks(id.change).map_err(|error| error.to_string())?;
     let Some(hunk) = hunks.as_ref().and_then(|hunks| hunks.get(id.hunk as usize)) else {
+        let _ = write!(out, "\n  {title} (text not stored)");
         return Ok(());
     };
-    for (sign, bytes) in [('-', &hunk.removed), ('+', &hunk.inserted)] {
+    let _ = write!(out, "\n  {title}:");
+    let sides = [&hunk.removed, &hunk.inserted];
+    let [removed, inserted] = if is_undo { [sides[1], sides[0]] } else { sides };
+    for (sign, bytes) in [('-', removed), ('+', inserted)] {
         let text = String::from_utf8_lossy(bytes);
         for line in text.lines().take(MAX_LINES) {
             let _ = write!(out, "\n    {sign}{}", Escaped(line));
