@@ -6,7 +6,7 @@
 use std::io::Read;
 
 use crate::Request;
-use crate::budget::{Budget, MAX_COLUMNS, cut, max_cell_chars};
+use crate::budget::{Budget, MAX_COLUMNS, MAX_MEMORY, cut, max_cell_chars};
 use crate::error::{Error, Result};
 use crate::names;
 use crate::table::{Column, Table, Value};
@@ -52,8 +52,9 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
     let mut rows = CsvRows::new(&layout, request);
     let mut n_bytes = 0;
     let max_bytes = if request.offset > 0 { MAX_SKIPPED_BYTES } else { MAX_BYTES };
+    let mut is_full = false;
     while n_bytes < max_bytes && !rows.is_complete(n_bytes) {
-        let is_last = text.is_complete() || text.rest().len() >= MAX_RECORD_BYTES;
+        let is_last = is_full || text.is_complete() || text.rest().len() >= MAX_RECORD_BYTES;
         let mut fields = Vec::with_capacity(layout.n_columns);
         let next = match layout.dialect.split(text.rest(), is_last, &mut fields) {
             ParsedLine::Record(next) if layout.may_be_comment(&fields) => {
@@ -73,7 +74,7 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
                 next
             }
             ParsedLine::Incomplete => {
-                text.fill()?;
+                is_full = !has_grown(&mut text, request.max_memory)?;
                 continue;
             }
             ParsedLine::End if text.is_complete() => break,
@@ -83,6 +84,7 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
             }
         };
         drop(fields);
+        is_full = false;
         n_bytes += next;
         text.advance(next);
     }
@@ -95,6 +97,19 @@ pub fn preview(input: &mut dyn Read, request: &Request<'_>) -> Result<Table> {
         notes.not_read(max_bytes);
     }
     Ok(rows.into_table(notes, is_at_end))
+}
+
+/// Buffers more of a record. Returns whether there is memory for it: a record that needs more than
+/// any preview may use ends where the buffer does.
+fn has_grown(text: &mut Text<'_>, max_memory: u64) -> Result<bool> {
+    match text.fill() {
+        Ok(()) => Ok(true),
+        Err(Error::OutOfMemory { .. }) if max_memory >= MAX_MEMORY => Ok(false),
+        Err(Error::OutOfMemory { n_bytes }) => {
+            Err(Error::OutOfMemory { n_bytes: n_bytes.min(MAX_MEMORY) })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns whether a text without a table's extension is a table: at least two records, all with

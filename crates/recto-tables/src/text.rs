@@ -42,7 +42,9 @@ pub struct Text<'a> {
     buffer: String,
     /// The start of the unused text in the buffer, on a character boundary.
     start: usize,
-    is_complete: bool,
+    /// Its end. More text follows in the buffer if it would need too much memory.
+    end: usize,
+    has_all_input: bool,
     encoding: Encoding,
     has_invalid: bool,
     max_memory: u64,
@@ -62,12 +64,14 @@ impl<'a> Text<'a> {
             piece: String::new(),
             buffer: String::new(),
             start: 0,
-            is_complete: false,
+            end: 0,
+            has_all_input: false,
             encoding,
             has_invalid: false,
             max_memory: MAX_MEMORY,
         };
         text.push(&head, FIRST_BYTES);
+        text.end = text.buffer.len();
         Ok(text)
     }
 
@@ -78,12 +82,12 @@ impl<'a> Text<'a> {
 
     /// Returns the buffered text.
     pub fn rest(&self) -> &str {
-        &self.buffer[self.start..]
+        &self.buffer[self.start..self.end]
     }
 
     /// Returns whether no more text follows the buffered text.
     pub fn is_complete(&self) -> bool {
-        self.is_complete
+        self.has_all_input && self.end == self.buffer.len()
     }
 
     /// Returns the encoding.
@@ -98,7 +102,7 @@ impl<'a> Text<'a> {
 
     /// Discards the first `n_bytes` of the buffered text.
     pub fn advance(&mut self, n_bytes: usize) {
-        let start = self.start.saturating_add(n_bytes).min(self.buffer.len());
+        let start = self.start.saturating_add(n_bytes).min(self.end);
         debug_assert!(self.buffer.is_char_boundary(start));
         self.start = self.buffer.ceil_char_boundary(start);
     }
@@ -111,36 +115,45 @@ impl<'a> Text<'a> {
     }
 
     /// Doubles the buffered text, so that rescanning it from its start costs no more than reading
-    /// it.
+    /// it. If that would need too much memory, the buffered text stays as it is; more of it can be
+    /// read once a part was used.
     pub fn fill(&mut self) -> Result<()> {
-        if self.is_complete {
+        if self.is_complete() {
             return Ok(());
         }
         self.buffer.drain(..self.start);
+        self.end -= self.start;
         self.start = 0;
-        let n_bytes = self.buffer.len().max(FIRST_BYTES);
-        let bytes = read_up_to(self.input, n_bytes)?;
-        self.push(&bytes, n_bytes);
-        self.check_memory()
+        let n_bytes = self.end.max(FIRST_BYTES);
+        let end = if self.end < self.buffer.len() {
+            self.buffer.floor_char_boundary(self.end + n_bytes)
+        } else {
+            let bytes = read_up_to(self.input, n_bytes)?;
+            self.push(&bytes, n_bytes);
+            self.buffer.len()
+        };
+        self.check_memory(&self.buffer[..end])?;
+        self.end = end;
+        Ok(())
     }
 
-    /// Checks the memory that a long buffer takes, with the fields or values that it is split into.
-    fn check_memory(&self) -> Result<()> {
-        if self.buffer.len() <= MIN_CHECKED {
+    /// Checks the memory that a long text takes, with the fields or values that it is split into.
+    fn check_memory(&self, text: &str) -> Result<()> {
+        if text.len() <= MIN_CHECKED {
             return Ok(());
         }
-        let is_delimiter = |byte: &&u8| matches!(byte, b',' | b';' | b'\t' | b'|');
-        let n_delimiters = self.buffer.as_bytes().iter().filter(is_delimiter).count();
-        let n_spaces = self.buffer.as_bytes().iter().filter(|byte| **byte == b' ').count();
+        let is_delimiter = |byte: &u8| matches!(byte, b',' | b';' | b'\t' | b'|');
+        let n_delimiters = text.bytes().filter(is_delimiter).count();
+        let n_spaces = text.bytes().filter(|byte| *byte == b' ').count();
         // Spaces are tried only if there are no other delimiters.
         let n_elements = n_delimiters.max(n_spaces);
-        let n_bytes = self.buffer.len() * BUFFER_COPIES + n_elements * ELEMENT_BYTES;
+        let n_bytes = text.len() * BUFFER_COPIES + n_elements * ELEMENT_BYTES;
         check_memory(n_bytes as u64, self.max_memory)
     }
 
     fn push(&mut self, bytes: &[u8], n_wanted: usize) {
-        self.is_complete = bytes.len() < n_wanted;
-        self.has_invalid |= self.decoder.push(bytes, self.is_complete, &mut self.piece);
+        self.has_all_input = bytes.len() < n_wanted;
+        self.has_invalid |= self.decoder.push(bytes, self.has_all_input, &mut self.piece);
         self.buffer.push_str(&self.piece);
     }
 }

@@ -8,8 +8,11 @@ use std::collections::HashMap;
 
 use memchr::memmem;
 
+mod quotes;
+
 use super::splitter::{Dialect, Escape, ParsedLine};
 use super::types::{is_placeholder, is_typed};
+use quotes::quote;
 
 /// The delimiters to try; the first wins a tie. Spaces are tried last, see [`spaced`].
 const DELIMITERS: [u8; 4] = *b",;\t|";
@@ -238,24 +241,6 @@ fn tears_brackets(record: &Fields<'_>) -> bool {
             is_torn
         })
     })
-}
-
-/// Returns the quote character: `'` only if there is no other and it always encloses whole fields.
-fn quote(text: &str, delimiter: Option<u8>) -> u8 {
-    let is_edge = |byte: Option<&u8>| match byte {
-        None | Some(b'\n' | b'\r') => true,
-        Some(byte) => Some(*byte) == delimiter,
-    };
-    if !text.contains('\'') || text.contains('"') {
-        return b'"';
-    }
-    let bytes = text.as_bytes();
-    let (mut n_opening, mut n_closing) = (0_usize, 0_usize);
-    for at in memchr::memchr_iter(b'\'', bytes) {
-        n_opening += usize::from(is_edge(at.checked_sub(1).and_then(|before| bytes.get(before))));
-        n_closing += usize::from(is_edge(bytes.get(at + 1)));
-    }
-    if n_opening > 0 && n_opening == n_closing { b'\'' } else { b'"' }
 }
 
 /// Detects backslash escapes: a backslash precedes a quote that does not end its field, and no

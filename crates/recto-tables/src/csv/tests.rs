@@ -88,6 +88,28 @@ fn continues_after_an_accidental_quote() {
 }
 
 #[test]
+fn a_later_record_that_needs_too_much_memory_is_truncated() {
+    let (above, below) = ("1,2\n".repeat(1_000), "4,5\n".repeat(2_000_000));
+    let text = format!("a,b\n{above}3,\"open\n{below}");
+    let ask = |offset, max_memory| {
+        let request = Request { offset, max_memory, ..Request::new("a.csv", 2, 1_000) };
+        preview(&mut text.as_bytes(), &request)
+    };
+    let most = crate::limits::MEMORY;
+    // A caller that permits less is asked for more before the record is truncated.
+    assert_eq!(ask(0, most - 1).err(), Some(Error::OutOfMemory { n_bytes: most }));
+    let first = ask(0, most).unwrap();
+    assert_eq!(first.rows[1], [Value::Integer(1), Value::Text("2".into())]);
+    assert!(first.has_more);
+    assert_eq!(ask(1_000, most).unwrap().rows[0][1], Value::Text("\"open".into()));
+    // Nothing below is lost.
+    let last = ask(2_001_000, most).unwrap();
+    assert_eq!((last.rows.len(), last.has_more), (1, false));
+    let wide = format!("a,b\n1,2\n{}\n3,4\n", ",".repeat(3_000_000));
+    assert_eq!(read(&wide, 1, 1_000).rows, [[Value::Integer(1), Value::Integer(2)]]);
+}
+
+#[test]
 fn a_quote_that_opens_a_large_file_is_a_character() {
     let rows: String = (0..300_000).map(|row| format!("{row},name {row},x\n")).collect();
     let table = read(&format!("\"id,name,kind\n{rows}"), 2, 1_000);

@@ -190,7 +190,9 @@ impl JsonCell {
             }
             _ => match serde_json::from_str(value) {
                 // Integers beyond 64 bits would lose digits.
-                Ok(Json::Number(number)) if number.is_f64() && !value.contains(['.', 'e', 'E']) => {
+                Ok(Json::Number(number))
+                    if number.is_f64() && value != "-0" && !value.contains(['.', 'e', 'E']) =>
+                {
                     JsonCell::Text(cut(value, max_chars))
                 }
                 Ok(scalar) => JsonCell::Whole(scalar),
@@ -214,6 +216,10 @@ impl JsonCell {
             (JsonCell::Whole(Json::Null), _) => Value::Null,
             (JsonCell::Whole(value), Type::Json) => Value::Json(value),
             (JsonCell::Whole(Json::Bool(flag)), _) => Value::Boolean(flag),
+            // `-0`
+            (JsonCell::Whole(Json::Number(number)), Type::Integer) if number.is_f64() => {
+                Value::Integer(0)
+            }
             (JsonCell::Whole(Json::Number(number)), Type::Integer) => {
                 Value::integer(&number.to_string())
             }

@@ -74,6 +74,26 @@ fn replaces_a_few_invalid_bytes() {
 }
 
 #[test]
+fn text_that_needs_too_much_memory_is_read_once_a_part_was_used() {
+    let bytes = [vec![b'a'; FIRST_BYTES], ",ä".repeat(FIRST_BYTES).into_bytes()].concat();
+    let mut input = &bytes[..];
+    let mut text = Text::open(&mut input).unwrap().within(10 << 20);
+    let mut read = String::new();
+    let mut n_failures = 0;
+    while !text.is_complete() {
+        let n_bytes = text.rest().len();
+        if text.fill().is_err() {
+            n_failures += 1;
+            assert_eq!((text.rest().len(), text.is_complete()), (n_bytes, false));
+            read.push_str(text.take(n_bytes));
+        }
+    }
+    read.push_str(text.rest());
+    assert!(n_failures > 1, "{n_failures}");
+    assert_eq!(read.as_bytes(), bytes);
+}
+
+#[test]
 fn keeps_unused_text() {
     let mut input = &b"abc\ndef"[..];
     let mut text = Text::open(&mut input).unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use recto_platform::Handle;
+use recto_platform::{FileKind, Handle};
 
 use super::super::LocalStore;
 use super::super::locked::{check_dir_writable, check_writable};
@@ -88,6 +88,12 @@ fn check_vacant(
         let what = location.describe_non_file();
         return Err(Error::FileExists { path: path.to_string(), what });
     }
+    if let Some(first) = location.missing_dirs.first()
+        && let Ok(status) = recto_platform::status_at(&location.dir, first)
+        && status.kind() != FileKind::Directory
+    {
+        return Err(Error::NotADirectory { path: path.ancestor(location.missing_dirs.len()) });
+    }
     match location.is_dir_missing && location.missing_dirs.is_empty() {
         true => Err(Error::ParentNotFound { parent: path.parent() }),
         false => check_dir_writable(&open_dir(&location.dir, path)?, path),
@@ -113,7 +119,8 @@ pub fn check_limits(steps: &[FileStep<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Returns an error for each step that names a file of an earlier step.
+/// Returns an error for each step that names a file of an earlier step, or a file in a directory
+/// that is a file of another step.
 pub fn same_files(steps: &[FileStep<'_>], places: &[Places]) -> Vec<StepError> {
     let (mut paths, mut inodes) = (HashMap::new(), HashMap::new());
     let mut problems = Vec::new();
@@ -126,6 +133,15 @@ pub fn same_files(steps: &[FileStep<'_>], places: &[Places]) -> Vec<StepError> {
         if let Some(other) = same_path.or(same_inode) {
             let cause = format!("it is the same file as {}", steps[other].path.as_str());
             let path = step.path.to_string();
+            problems.push(failed(index, Error::NotTogether { path, cause }));
+        }
+    }
+    for (index, (step, place)) in steps.iter().zip(places).enumerate() {
+        let mut dirs = place.locations().flat_map(|it| it.real_path.ancestors().skip(1));
+        if let Some(other) = dirs.find_map(|dir| paths.get(dir)) {
+            let new_path = steps[*other].move_to.unwrap_or(steps[*other].path);
+            let cause = format!("it is in {}, which would be a file", new_path.as_str());
+            let path = step.move_to.unwrap_or(step.path).to_string();
             problems.push(failed(index, Error::NotTogether { path, cause }));
         }
     }

@@ -74,6 +74,9 @@ fn finds_the_quote() {
     assert_eq!(quote("a,b\n'x,y',1\n"), Some(b'\''));
     assert_eq!(quote("a,b\nit's,1\n"), Some(b'"'));
     assert_eq!(quote("a,b\n\"it's\",'1'\n"), Some(b'"'));
+    assert_eq!(quote("a,b\n'',x\n1,y\n"), Some(b'"'));
+    assert_eq!(quote("a,b\n'','x'\n"), Some(b'\''));
+    assert_eq!(quote("a,b\n'''x''',1\n"), Some(b'\''));
 }
 
 #[test]

@@ -64,6 +64,25 @@ fn keeps_digits_beyond_64_bits() {
 }
 
 #[test]
+fn numbers_are_the_nearest_floats() {
+    for text in ["-477.05491412124525", "0.37265156130584526", "1.7976931348623157e308", "5e-324"] {
+        let number = Value::Number(text.parse().unwrap());
+        assert_eq!(JsonCell::new(text, 100).into_value(&Type::Number), number);
+        let nested = JsonCell::new(&format!("{{\"a\":[{text}]}}"), 100).into_value(&Type::Json);
+        let Value::Json(nested) = nested else { panic!("{nested:?}") };
+        assert_eq!(nested["a"][0].as_f64(), text.parse().ok(), "{text}");
+    }
+}
+
+#[test]
+fn minus_zero_is_a_number() {
+    let value = |kind| JsonCell::new("-0", 100).into_value(&kind);
+    assert_eq!(value(Type::Integer), Value::Integer(0));
+    assert_eq!(value(Type::Number), Value::Number(-0.0));
+    assert_eq!(value(Type::Json), Value::Json((-0.0).into()));
+}
+
+#[test]
 fn cuts_long_values() {
     let nested = JsonCell::new(&format!("{{ \"a\":\n  \"{}\" }}", "x".repeat(50)), 20);
     let expected = format!("{{\"a\":\"{}… (+38 characters)", "x".repeat(14));
