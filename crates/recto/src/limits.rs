@@ -157,8 +157,11 @@ limits! {
     /// Events of an open event stream that the client has not taken.
     HTTP_UNREAD_EVENTS: count usize = 256,
         "the stream is closed", By("unread_events_do_not_delay_a_session_and_end_the_stream");
-    /// Open event streams that clients asked for with GET.
+    /// Open event streams, of GET and of `subscriptions/listen`.
     HTTP_STREAMS: count usize = 256,
+        "503", By("event_streams_are_bounded");
+    /// Open event streams of one token.
+    HTTP_STREAMS_OF_TOKEN: count usize = HTTP_STREAMS / 2,
         "503", By("event_streams_are_bounded");
     /// Sessions over HTTP.
     HTTP_SESSIONS: count usize = 1024,

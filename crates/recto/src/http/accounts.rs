@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use recto_store::sync::lock;
 use recto_tools::Calls;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::token_file::TokenFile;
 use super::tokens::Token;
+use crate::limits::HTTP_STREAMS_OF_TOKEN;
 use crate::log;
 
 /// How often a token file is checked for changes. A change counts when it is the same at two checks,
@@ -23,6 +26,10 @@ pub struct Account {
     pub calls: Calls,
     /// The instructions for the model.
     pub instructions: Arc<str>,
+    /// Cancelled when the token is removed or changed.
+    pub ended: CancellationToken,
+    /// The event streams that may still be opened with this token.
+    pub streams: Arc<Semaphore>,
 }
 
 /// Opens what a token permits.
@@ -58,7 +65,8 @@ impl Accounts {
                 match file.read().and_then(|tokens| opened(tokens, &before, &*open)) {
                     Ok(accounts) => {
                         info!(target: log::TARGET, tokens = accounts.len() as u64, "token file read");
-                        *lock(&watched.0) = accounts;
+                        *lock(&watched.0) = accounts.clone();
+                        end_missing(&before, &accounts);
                     }
                     Err(error) => {
                         warn!(target: log::TARGET, "{error}; the tokens stay as they were");
@@ -101,7 +109,17 @@ fn opened(
         }
         let (calls, instructions) =
             open(&token).map_err(|error| format!("token {}: {error}", token.name))?;
-        Ok(Arc::new(Account { token, calls, instructions }))
+        let (ended, streams) = (CancellationToken::new(), Semaphore::new(HTTP_STREAMS_OF_TOKEN));
+        Ok(Arc::new(Account { token, calls, instructions, ended, streams: Arc::new(streams) }))
     };
     tokens.into_iter().map(account).collect()
+}
+
+/// Ends the accounts that do not exist any more.
+fn end_missing(before: &[Arc<Account>], now: &[Arc<Account>]) {
+    for account in before {
+        if !now.iter().any(|one| Arc::ptr_eq(one, account)) {
+            account.ended.cancel();
+        }
+    }
 }

@@ -14,6 +14,7 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::ServerHandler;
+use rmcp::model::{ConstString, SubscriptionsListenRequestMethod};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -30,8 +31,12 @@ use crate::mcp::handler::{Caller, Handler, Slot, Slots, Watches};
 /// The header that names a session.
 const SESSION_ID: &str = "mcp-session-id";
 
+/// The header that repeats the method of a request since MCP 2026-07-28. `rmcp` rejects a request
+/// whose body has another one.
+const METHOD: &str = "mcp-method";
+
 /// Headers of which a proxy may see another one than recto, if there are several.
-const SINGLE: [&str; 4] = ["host", "origin", "mcp-protocol-version", SESSION_ID];
+const SINGLE: [&str; 5] = ["host", "origin", "mcp-protocol-version", METHOD, SESSION_ID];
 
 /// What answers requests. `H` is recto's handler, except in the conformance tests.
 pub struct Gate<H> {
@@ -138,13 +143,19 @@ impl<H: ServerHandler> Gate<H> {
                 return response;
             }
         };
+        let stream = is_listening(&parts.headers).then(|| self.open_stream(&account)).transpose();
+        let stream = match stream {
+            Ok(stream) => stream,
+            Err(message) => return plain(StatusCode::SERVICE_UNAVAILABLE, message),
+        };
+        let end = stream.as_ref().map_or(&self.cut, |stream| &stream.end);
         let slot = Slot::default();
         parts.extensions.insert(slot.clone());
         parts.extensions.insert(reservation);
         parts.extensions.insert(in_use.clone());
-        let mut response = self.serve(Request::from_parts(parts, body), account, &self.cut).await;
+        let mut response = self.serve(Request::from_parts(parts, body), account, end).await;
         let kept = &mut response.body_mut().kept;
-        (kept.slot, kept.in_use) = (Some(slot), in_use);
+        (kept.slot, kept.in_use, kept.stream) = (Some(slot), in_use, stream);
         response
     }
 
@@ -155,14 +166,33 @@ impl<H: ServerHandler> Gate<H> {
         account: Arc<Account>,
         in_use: Option<InUse>,
     ) -> Response<Answer> {
-        let Ok(permit) = self.streams.clone().try_acquire_owned() else {
-            return plain(StatusCode::SERVICE_UNAVAILABLE, "Too many event streams are open\n");
+        let stream = match self.open_stream(&account) {
+            Ok(stream) => stream,
+            Err(message) => return plain(StatusCode::SERVICE_UNAVAILABLE, message),
         };
         let mut response =
-            self.serve(request.map(|_| Pieces::default()), account, &self.stop).await;
+            self.serve(request.map(|_| Pieces::default()), account, &stream.end).await;
         let kept = &mut response.body_mut().kept;
-        (kept.stream, kept.in_use) = (Some(permit), in_use);
+        (kept.stream, kept.in_use) = (Some(stream), in_use);
         response
+    }
+
+    /// Makes space for a stream of events, which ends at a stop and when the account ends. Returns
+    /// why there is none.
+    fn open_stream(&self, account: &Account) -> Result<OpenStream, &'static str> {
+        let of_token = account.streams.clone().try_acquire_owned();
+        let of_token = of_token.map_err(|_| "Too many event streams are open with this token\n")?;
+        let of_all = self.streams.clone().try_acquire_owned();
+        let of_all = of_all.map_err(|_| "Too many event streams are open\n")?;
+        let (end, ended) = (self.stop.child_token(), account.ended.clone());
+        let stream = OpenStream { end: end.clone(), _permits: [of_token, of_all] };
+        tokio::spawn(async move {
+            tokio::select! {
+                () = ended.cancelled() => end.cancel(),
+                () = end.cancelled() => {}
+            }
+        });
+        Ok(stream)
     }
 
     async fn serve(
@@ -196,6 +226,11 @@ impl<H: ServerHandler> Gate<H> {
         let service = StreamableHttpService::new(handler, Arc::new(sessions), config);
         service.handle(request).await.map(Answer::new)
     }
+}
+
+/// Whether the answer to a request is a stream of events that has no end of its own.
+fn is_listening(headers: &HeaderMap) -> bool {
+    headers.get(METHOD).is_some_and(|method| method == SubscriptionsListenRequestMethod::VALUE)
 }
 
 fn is_contradictory(request: &Request<Incoming>) -> bool {
@@ -248,7 +283,20 @@ struct Kept {
     /// Only until the answer counts as unread: a client that does not read keeps no slot.
     slot: Option<Slot>,
     in_use: Option<InUse>,
-    stream: Option<OwnedSemaphorePermit>,
+    stream: Option<OpenStream>,
+}
+
+/// An open stream of events.
+struct OpenStream {
+    /// Ends the stream. Cancelled when the stream has ended.
+    end: CancellationToken,
+    _permits: [OwnedSemaphorePermit; 2],
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.end.cancel();
+    }
 }
 
 impl Answer {

@@ -1,6 +1,10 @@
 //! Served files as resources: a template for all of them, completion of their paths, and reading
 //! within the bounds of an answer.
 
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use recto_store::context::{Context, Sandbox};
@@ -13,7 +17,7 @@ use serde_json::{Map, Value, json};
 /// How long completion may search.
 const COMPLETION_TIME: Duration = Duration::from_millis(300);
 
-/// The template of all resources. `path` is absolute and not escaped.
+/// The template of all resources. `path` is absolute, and a `%` in a name is `%25`.
 pub const TEMPLATE: &str = "file://{+path}";
 
 /// Describes the resources.
@@ -32,22 +36,41 @@ pub struct FileUri {
 }
 
 impl FileUri {
-    /// Parses `file:///path` or `file:///path#L12`.
+    /// Parses `file:///path` or `file:///path#L12`. Other text after a `#` is part of the path.
     pub fn parse(uri: &str) -> Result<FileUri, ErrorData> {
         let parsed = || {
             let rest = uri.strip_prefix("file://")?;
             let rest = rest.strip_prefix("localhost").unwrap_or(rest);
-            let (path, line) = match rest.split_once("#L") {
-                Some((path, line)) => (path, Some(line.parse().ok()?)),
-                None => (rest, None),
-            };
-            Some(FileUri { path: decoded(path).filter(|path| path.starts_with('/'))?, line })
+            let (path, line) = split_line(rest);
+            let path = decoded(path).filter(|path| path.starts_with('/'))?;
+            let line = line.map(str::parse).transpose().ok()?;
+            Some(FileUri { path, line })
         };
         parsed().ok_or_else(|| {
             let message = "Resources are files: file:///absolute/path";
             ErrorData::invalid_params(message, Some(json!({"uri": uri})))
         })
     }
+}
+
+/// Splits the digits of `#L12` from the end of a URI.
+fn split_line(uri: &str) -> (&str, Option<&str>) {
+    match uri.rsplit_once("#L") {
+        Some((path, line))
+            if !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            (path, Some(line))
+        }
+        _ => (uri, None),
+    }
+}
+
+/// Returns the value of the template's `path` for a path: what [`FileUri::parse`] would read as an
+/// escape or as a line is escaped.
+fn template_value(path: &str) -> String {
+    let (path, line) = split_line(path);
+    let path = path.replace('%', "%25");
+    line.map_or(path.clone(), |line| format!("{path}%23L{line}"))
 }
 
 /// Returns the URI of a file from a line on.
@@ -124,6 +147,35 @@ pub fn version(calls: &Calls, path: &str) -> Option<recto_text::Digest> {
 
 /// Completes a path, absolute or relative to a root, to paths of files that git does not ignore.
 pub fn complete(calls: &Calls, start: &str, sandbox: Sandbox) -> CompletionInfo {
+    let walk_deadline = Some(Instant::now() + COMPLETION_TIME);
+    let context = Context { walk_deadline, sandbox, ..Context::default() };
+    // The start of a value that was completed before is escaped, one that a user types is not.
+    if let Some(unescaped) = decoded(start).filter(|unescaped| unescaped != start) {
+        let found = complete_unescaped(calls, &unescaped, &context);
+        if !found.values.is_empty() {
+            return found;
+        }
+    }
+    complete_unescaped(calls, start, &context)
+}
+
+fn complete_unescaped(calls: &Calls, start: &str, context: &Context) -> CompletionInfo {
+    let root = calls.root();
+    let is_absolute = start.starts_with('/');
+    let is_above_root = is_absolute && root.to_str().is_some_and(|root| root.starts_with(start));
+    if !is_above_root {
+        let found = files(calls, start, "", context);
+        if !found.values.is_empty() || !is_absolute || Path::new(start).starts_with(root) {
+            return found;
+        }
+    }
+    // It may be the start of the path of a root, whose parent cannot be listed.
+    files(calls, "", start, context)
+}
+
+/// Lists the files whose paths begin with `start`, which is relative to each root or absolute, and
+/// whose absolute paths begin with `absolute_start`.
+fn files(calls: &Calls, start: &str, absolute_start: &str, context: &Context) -> CompletionInfo {
     let mut pattern = String::new();
     for c in start.chars() {
         if "*?[]{},\\".contains(c) {
@@ -131,38 +183,24 @@ pub fn complete(calls: &Calls, start: &str, sandbox: Sandbox) -> CompletionInfo 
         }
         pattern.push(c);
     }
-    let limit = CompletionInfo::MAX_VALUES;
+    let most = CompletionInfo::MAX_VALUES;
+    // Files of other roots are left out below.
+    let limit = if absolute_start.is_empty() { most } else { 10 * most };
     let arguments = object(json!({"pattern": format!("{pattern}*{{,/**}}"), "limit": limit}));
-    let walk_deadline = Some(Instant::now() + COMPLETION_TIME);
-    let context = Context { walk_deadline, sandbox, ..Context::default() };
-    let Ok(answer) = calls.rehearse(tool("ListFiles"), arguments, &context) else {
+    let Ok(answer) = calls.rehearse(tool("ListFiles"), arguments, context) else {
         return CompletionInfo::default();
     };
-    let files = answer.structured["files"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let listed = answer.structured["files"].as_array().map(Vec::as_slice).unwrap_or_default();
     let absolute = |file: &Value| Some(calls.root().join(file.as_str()?).to_str()?.to_string());
-    let values: Vec<String> = files.iter().filter_map(absolute).take(limit).collect();
-    let total = answer.structured["total"].as_u64().and_then(|total| total.try_into().ok());
-    let has_more = answer.structured["truncated"] == true;
+    let mut values: Vec<String> = listed.iter().filter_map(absolute).collect();
+    values.retain(|file| file.starts_with(absolute_start));
+    let is_truncated = answer.structured["truncated"] == true;
+    let total = match values.len() == listed.len() {
+        true => answer.structured["total"].as_u64(),
+        false => Some(values.len() as u64).filter(|_| !is_truncated),
+    };
+    let total = total.and_then(|total| total.try_into().ok());
+    let has_more = is_truncated || values.len() > most;
+    let values = values.iter().take(most).map(|file| template_value(file)).collect();
     CompletionInfo::with_pagination(values, total, has_more).unwrap_or_default()
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn uris_are_absolute_paths_with_a_line() {
-        let check = |uri: &str, path: &str, line| {
-            assert_eq!(FileUri::parse(uri).unwrap(), FileUri { path: path.into(), line }, "{uri}");
-        };
-        check("file:///a/b.rs", "/a/b.rs", None);
-        check("file://localhost/a", "/a", None);
-        check("file:///a%20b%C3%A9#L7", "/a bé", Some(7));
-        check("file:///a b%", "/a b%", None);
-        check(&uri_from("/a b/é#L1", 9), "/a b/é#L1", Some(9));
-        for uri in ["/a", "file:a", "file://host/a", "http:///a", "file:///a#Lx", "file:///%FF"] {
-            assert!(FileUri::parse(uri).is_err(), "{uri}");
-        }
-    }
 }

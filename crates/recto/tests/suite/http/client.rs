@@ -242,6 +242,15 @@ impl HttpClient<'_> {
         panic!("no answer to {}", crate::server::cut(&text));
     }
 
+    /// Returns a whole request for a stream that reports changes of a file, without a session.
+    pub fn listening(&self, uri: &str) -> String {
+        let method = "subscriptions/listen";
+        let params = stateless(json!({"notifications": {"resourceSubscriptions": [uri]}}));
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let headers = format!("MCP-Protocol-Version: {STATELESS}\r\nMcp-Method: {method}\r\n");
+        self.text("POST", &[&headers], &body.to_string())
+    }
+
     /// Returns a whole request.
     pub fn text(&self, method: &str, headers: &[&str], body: &str) -> String {
         let session = self.session.as_ref().map(|id| format!("Mcp-Session-Id: {id}\r\n"));
@@ -270,6 +279,17 @@ impl Answer {
         let data = self.body.lines().filter_map(|line| line.strip_prefix("data:")).next_back();
         let text = data.unwrap_or(&self.body);
         serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// Reads from a stream until it contains a text.
+pub fn read_until(stream: &mut TcpStream, text: &str) {
+    let mut received = String::new();
+    let mut buffer = [0; 4096];
+    while !received.contains(text) {
+        let n = stream.read(&mut buffer).unwrap_or(0);
+        assert_ne!(n, 0, "no {text}: {received}");
+        received.push_str(&String::from_utf8_lossy(&buffer[..n]));
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::client::{HttpServer, receive};
+use super::client::{HttpServer, read_until, receive};
 
 #[test]
 fn a_signal_lets_requests_finish_and_ends_streams() {
@@ -49,6 +49,17 @@ fn an_idle_connection_does_not_delay_the_exit() {
     server.terminate();
     assert!(server.wait(Duration::from_secs(3)).success());
     drop(unused);
+}
+
+#[test]
+fn a_subscription_does_not_delay_the_exit() {
+    let mut server = HttpServer::start(&[]);
+    let uri = format!("file://{}", server.spelled("inside.txt"));
+    let mut listening = server.connect();
+    listening.write_all(server.client().listening(&uri).as_bytes()).unwrap();
+    read_until(&mut listening, "notifications/subscriptions/acknowledged");
+    server.terminate();
+    assert!(server.wait(Duration::from_secs(3)).success());
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! Both protocol eras, and the checks that a request passes before a tool sees it.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Write;
 
 use serde_json::json;
 
-use super::client::{Answer, HttpServer};
-use crate::server::stateless;
+use super::client::{Answer, HttpServer, read_until};
 
 #[test]
 fn a_session_begins_with_initialize_and_serves_calls() {
@@ -120,6 +118,7 @@ fn a_request_that_contradicts_itself_is_rejected() {
         format!("{host}{host}"),
         format!("{host}{origin}Origin: http://evil.example\r\n"),
         format!("{host}Mcp-Session-Id: a\r\nMcp-Session-Id: b\r\n"),
+        format!("{host}Mcp-Method: initialize\r\nMcp-Method: subscriptions/listen\r\n"),
     ] {
         assert_eq!(with_headers(&server, &host, &to).status, 400, "{to}");
     }
@@ -149,17 +148,6 @@ fn only_loopback_is_served_unless_a_token_file_is_given() {
     check(&["nowhere"], "--http nowhere");
 }
 
-/// Reads from a stream until it contains a text.
-fn read_until(stream: &mut TcpStream, text: &str) {
-    let mut received = String::new();
-    let mut buffer = [0; 4096];
-    while !received.contains(text) {
-        let n = stream.read(&mut buffer).unwrap_or(0);
-        assert_ne!(n, 0, "no {text}: {received}");
-        received.push_str(&String::from_utf8_lossy(&buffer[..n]));
-    }
-}
-
 #[test]
 fn changes_of_files_are_reported_in_both_eras() {
     let server = HttpServer::start(&[]);
@@ -172,12 +160,7 @@ fn changes_of_files_are_reported_in_both_eras() {
     client.request("resources/subscribe", json!({"uri": uri}));
 
     let mut listening = server.connect();
-    let params = stateless(json!({"notifications": {"resourceSubscriptions": [uri]}}));
-    let body =
-        json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params});
-    let headers = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n";
-    let text = server.client().text("POST", &[headers], &body.to_string());
-    listening.write_all(text.as_bytes()).unwrap();
+    listening.write_all(server.client().listening(&uri).as_bytes()).unwrap();
     read_until(&mut listening, "notifications/subscriptions/acknowledged");
 
     // Changes are reported from the first check on.

@@ -1,11 +1,12 @@
 //! Sessions: whose they are, what they know, and how many there may be.
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
 
-use recto::limits::{HTTP_SESSIONS, HTTP_STREAMS};
+use recto::limits::{HTTP_SESSIONS, HTTP_STREAMS, HTTP_STREAMS_OF_TOKEN};
 use serde_json::json;
 
-use super::client::HttpServer;
+use super::client::{HttpServer, read_until};
 
 #[test]
 fn a_session_of_another_token_does_not_exist() {
@@ -75,22 +76,51 @@ fn sessions_are_bounded_in_number_and_memory() {
 
 #[test]
 fn event_streams_are_bounded() {
-    let server = HttpServer::start(&[]);
-    let mut client = server.client();
-    client.initialize();
-    let mut streams = Vec::new();
-    for n in 0..HTTP_STREAMS {
-        // One session cannot have that many.
-        let mut other = server.client();
-        other.initialize();
+    let tokens = ["one-one-one-one-one-one", "two-two-two-two-two-two", "three-three-three-three"];
+    let server = HttpServer::start_with(&["--token-file", "{dir}/tokens"], |server| {
+        let [one, two, three] = tokens;
+        server.tokens(&format!("one read {one}\ntwo read {two}\nthree read {three}\n"));
+    });
+    let uri = format!("file://{}", server.spelled("none.txt"));
+    // One session cannot have several streams.
+    let texts = |token: &str| {
+        let mut client = server.client_with(token);
+        let listening = client.listening(&uri);
+        client.initialize();
+        [listening, client.text("GET", &[], "")]
+    };
+    let open = |text: &str| {
         let mut stream = server.connect();
-        stream.write_all(other.text("GET", &[], "").as_bytes()).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
         let mut head = [0; 12];
-        std::io::Read::read_exact(&mut stream, &mut head).unwrap();
-        assert_eq!(&head, b"HTTP/1.1 200", "{n}");
-        streams.push(stream);
+        stream.read_exact(&mut head).unwrap();
+        let status = str::from_utf8(&head[9..]).unwrap().to_string();
+        (stream, status)
+    };
+    let check_rejected = |token: &str, message: &str| {
+        for text in texts(token) {
+            let (mut stream, status) = open(&text);
+            assert_eq!(status, "503", "{text}");
+            read_until(&mut stream, message);
+        }
+        let mut client = server.client_with(token);
+        assert_eq!(client.stateless("tools/list", json!({})).status, 200);
+    };
+    let mut streams = Vec::new();
+    for token in &tokens[..2] {
+        for n in 0..HTTP_STREAMS_OF_TOKEN {
+            let (stream, status) = open(&texts(token)[n % 2]);
+            assert_eq!(status, "200", "{n}");
+            streams.push(stream);
+        }
+        check_rejected(token, "Too many event streams are open with this token\n");
     }
-    let text = client.text("GET", &[], "");
-    assert_eq!(server.raw(text.as_bytes()).unwrap().status, 503);
-    assert_eq!(client.post("tools/list", json!({}), &[]).status, 200);
+    assert_eq!(streams.len(), HTTP_STREAMS);
+    check_rejected(tokens[2], "Too many event streams are open\n");
+    // The server notices the end of a connection a moment later.
+    streams.pop();
+    let start = Instant::now();
+    while open(&texts(tokens[2])[0]).1 != "200" {
+        assert!(start.elapsed() < Duration::from_secs(10), "there is no space");
+    }
 }

@@ -1,13 +1,13 @@
 //! Tokens: who may do what, and changes of the token file.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::{HttpClient, HttpServer};
+use super::client::{HttpClient, HttpServer, read_until};
 
 const READER: &str = "reader-reader-reader-0";
 const WRITER: &str = "writer-writer-writer-0";
@@ -123,6 +123,41 @@ fn changes_of_the_token_file_take_effect_without_a_restart() {
     writer.session = None;
     writer.initialize();
     assert!(!names(&mut writer).contains(&"write_text_file".into()));
+}
+
+#[test]
+fn the_event_streams_of_a_token_end_when_it_is_removed_or_changed() {
+    let server = with_tokens();
+    let open = |text: String, begin: &str| {
+        let mut stream = server.connect();
+        // Shorter than the time between two events that only keep a stream open.
+        stream.set_read_timeout(Some(Duration::from_secs(8))).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        read_until(&mut stream, begin);
+        stream
+    };
+    let uri = format!("file://{}", server.spelled("inside.txt"));
+    let listen = |token: &str| {
+        let text = server.client_with(token).listening(&uri);
+        open(text, "notifications/subscriptions/acknowledged")
+    };
+    let (removed, changed, mut kept) = (listen(PART), listen(WRITER), listen(READER));
+    let mut client = server.client_with(WRITER);
+    client.initialize();
+    let of_session = open(client.text("GET", &[], ""), "\r\n\r\n");
+    server.tokens(&format!("reader read {READER}\nwriter read {WRITER}\n"));
+    for (stream, name) in [(removed, "removed"), (changed, "changed"), (of_session, "GET")] {
+        let mut end = String::new();
+        let mut lines = BufReader::new(stream);
+        while end.trim() != "0" {
+            end.clear();
+            assert_ne!(lines.read_line(&mut end).unwrap_or(0), 0, "{name} goes on");
+        }
+    }
+    std::fs::write(server.spelled("inside.txt"), "changed\n").unwrap();
+    read_until(&mut kept, "notifications/resources/updated");
+    // The space of the streams is free again, and a new one may be opened.
+    listen(WRITER);
 }
 
 #[test]
