@@ -99,6 +99,10 @@ pub struct Changes {
     pub n_unreadable: u64,
     /// Submodules, which are not compared with the disk.
     pub n_submodules: usize,
+    /// How many repositories on disk that are not submodules were omitted.
+    pub n_nested: usize,
+    /// How many new files on disk were omitted because their names are not UTF-8.
+    pub n_unnamable: u64,
 }
 
 /// Both versions of a file.
@@ -198,36 +202,7 @@ impl History {
         let folder = self.on_disk(below);
         let is_dir = self.local.probe_link(&folder, &self.context)?.is_dir();
         if is_dir {
-            let glob = &Glob::parse("**")?.1.showing_hidden();
-            let request =
-                ListRequest { folder: &folder, glob, shows_ignored: false, limit: MAX_LISTED };
-            let prefix = if below.is_empty() { Vec::new() } else { [below, b"/"].concat() };
-            let is_submodule = |path: &[u8]| {
-                let entry = paths.get(path).copied().flatten();
-                entry.is_some_and(|entry| entry.kind == EntryKind::Commit)
-            };
-            let walk_deadline = Some(self.started + self.max_time);
-            let context = Context { walk_deadline, ..self.context.clone() };
-            let listing = self.local.list(&request, &context)?;
-            changes.n_unreadable = listing.n_unreadable;
-            changes.stopped = match listing.stopped {
-                Some(_) if self.is_time_over() => Some(self.time_limit()),
-                None if listing.total > listing.files.len() as u64 => {
-                    Some(format!("{} files", listing.files.len()))
-                }
-                stopped => stopped.map(String::from),
-            };
-            let mut listed = listing.files;
-            listed.retain(|file| {
-                let path = [&prefix[..], file.as_bytes()].concat();
-                let slashes = memchr::memchr_iter(b'/', &path);
-                // A work tree inside this one belongs to another repository.
-                file.split('/').all(|part| part != ".git")
-                    && !slashes.into_iter().any(|slash| is_submodule(&path[..slash]))
-            });
-            for file in listed {
-                paths.entry([&prefix[..], file.as_bytes()].concat()).or_default();
-            }
+            self.add_listed(below, &folder, &mut paths, &mut changes)?;
         } else if !below.is_empty() {
             paths.entry(below.to_vec()).or_default();
         }
@@ -243,6 +218,71 @@ impl History {
             }
         }
         Ok(changes)
+    }
+
+    /// Adds the files and links below a directory on disk, except those of other repositories.
+    fn add_listed(
+        &self,
+        below: &[u8],
+        folder: &AbsPath,
+        paths: &mut BTreeMap<Vec<u8>, Option<TreeEntry>>,
+        changes: &mut Changes,
+    ) -> Result<()> {
+        let glob = &Glob::parse("**")?.1.showing_hidden();
+        let request = ListRequest { folder, glob, shows_ignored: false, limit: MAX_LISTED };
+        let walk_deadline = Some(self.started + self.max_time);
+        let context = Context { walk_deadline, ..self.context.clone() };
+        let listing = self.local.list_with_links(&request, &context)?;
+        changes.n_unreadable = listing.n_unreadable;
+        changes.stopped = match listing.stopped {
+            Some(_) if self.is_time_over() => Some(self.time_limit()),
+            None if listing.total > listing.files.len() as u64 => {
+                Some(format!("{} files", listing.files.len()))
+            }
+            stopped => stopped.map(String::from),
+        };
+        if listing.n_unnamable > 0 {
+            // Those of the revision are compared.
+            let is_known = |path: &&Vec<u8>| {
+                let kind = self.kind_on_disk(path).ok().flatten();
+                str::from_utf8(path).is_err()
+                    && matches!(kind, Some(FileKind::File | FileKind::Symlink))
+            };
+            let n_known = paths.keys().filter(is_known).count() as u64;
+            changes.n_unnamable = listing.n_unnamable.saturating_sub(n_known);
+        }
+        let prefix = if below.is_empty() { Vec::new() } else { [below, b"/"].concat() };
+        // Whether directories are the top of another repository.
+        let mut is_top: HashMap<Vec<u8>, bool> = HashMap::new();
+        for file in listing.files {
+            let path = [&prefix[..], file.as_bytes()].concat();
+            let mut slashes =
+                memchr::memchr_iter(b'/', &path).filter(|slash| *slash >= prefix.len());
+            let is_foreign = slashes.any(|slash| {
+                let dir = &path[..slash];
+                let entry = paths.get(dir).copied().flatten();
+                if entry.is_some_and(|entry| entry.kind == EntryKind::Commit) {
+                    return true;
+                }
+                let is_top = is_top.entry(dir.to_vec());
+                *is_top.or_insert_with(|| {
+                    let has_git = self.has_git(dir);
+                    changes.n_nested += usize::from(has_git);
+                    has_git
+                })
+            });
+            // In a linked work tree, `.git` is a file.
+            if !is_foreign && path.rsplit(|byte| *byte == b'/').next() != Some(b".git") {
+                paths.entry(path).or_default();
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a directory on disk contains `.git`. Without time left, no directory does.
+    fn has_git(&self, dir: &[u8]) -> bool {
+        let kind = || self.kind_on_disk(&[dir, b"/.git"].concat());
+        !self.is_time_over() && matches!(kind(), Ok(Some(_)))
     }
 
     /// Compares one path with the disk.

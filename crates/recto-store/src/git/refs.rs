@@ -91,16 +91,8 @@ impl Refs<'_> {
         let (mut ids, mut seen) = (Vec::new(), HashSet::new());
         let mut add = |id: Option<ObjectId>| ids.extend(id.filter(|id| seen.insert(*id)));
         add(self.id("HEAD")?);
-        let mut n_packed = 0;
-        for line in self.packed()?.split(|byte| *byte == b'\n') {
-            let id = str::from_utf8(line).ok().and_then(|line| line.split(' ').next());
-            let id = id.and_then(|id| self.parse_id(id));
-            n_packed += usize::from(id.is_some());
-            add(id);
-        }
-        if n_packed > 10 * MAX_REFERENCES {
-            return Err(broken("it has too many references"));
-        }
+        // A file replaces the packed reference of the same name.
+        let mut loose = HashSet::new();
         let mut ahead = vec!["refs".to_string()];
         let mut n_names = 0;
         while let Some(folder) = ahead.pop() {
@@ -115,13 +107,28 @@ impl Refs<'_> {
                 self.context.cancel.check()?;
                 let name = format!("{folder}/{name}");
                 match is_name(&name).then(|| self.loose(&name)).transpose()?.flatten() {
-                    Some(RefTarget::Id(id)) => add(Some(id)),
-                    // Another reference, which is also found.
-                    Some(RefTarget::Name(_)) => {}
+                    Some(target) => {
+                        // The target of a symbolic one is also found.
+                        if let RefTarget::Id(id) = target {
+                            add(Some(id));
+                        }
+                        loose.insert(name);
+                    }
                     None if is_name(&name) => ahead.push(name),
                     None => {}
                 }
             }
+        }
+        let mut n_packed = 0;
+        for line in self.packed()?.split(|byte| *byte == b'\n') {
+            let Ok(line) = str::from_utf8(line) else { continue };
+            let (id, name) = line.split_once(' ').unwrap_or((line, ""));
+            let id = self.parse_id(id);
+            n_packed += usize::from(id.is_some());
+            add(id.filter(|_| !loose.contains(name)));
+        }
+        if n_packed > 10 * MAX_REFERENCES {
+            return Err(broken("it has too many references"));
         }
         Ok(ids)
     }

@@ -40,7 +40,8 @@ pub struct RepositorySearch<'a> {
 
 impl RepositorySearch<'_> {
     /// Returns the path as absolute. A relative one starts at the top of the first root's
-    /// repository, which is returned too, or at that root if it is in no repository.
+    /// repository, or at that root if it is in no repository. That repository is returned too, unless
+    /// the path is inside another one below it.
     pub fn absolute(&self) -> Result<(AbsPath, Option<FoundRepository>)> {
         let given = self.given.to_string();
         if given.starts_with('/') {
@@ -49,7 +50,17 @@ impl RepositorySearch<'_> {
         let root = self.first_root()?;
         let found = self.of_first_root()?;
         let start = found.as_ref().map_or(&root, |found| &found.tops[0]);
-        Ok((AbsPath::resolve("path", given, start)?, found))
+        let path = AbsPath::resolve("path", given, start)?;
+        let found = found.filter(|outer| !self.is_in_nested(&path, &outer.tops[0]));
+        Ok((path, found))
+    }
+
+    /// Whether a path is inside a repository below the top of another one, such as a submodule.
+    fn is_in_nested(&self, path: &AbsPath, top: &Path) -> bool {
+        // The caller reports why a path cannot be used.
+        let Ok(path) = paths::clean(&self.access.local, path, self.context) else { return false };
+        let mut folders = up_from(&path).take_while(|folder| *folder != top);
+        path.starts_with(top) && folders.any(|folder| matches!(self.found_in(folder), Ok(Some(_))))
     }
 
     /// Adds to the denial of a relative path that the first root is below the top, where the caller
@@ -109,8 +120,7 @@ impl RepositorySearch<'_> {
     }
 
     fn found_above(&self, path: &Path) -> Result<Option<FoundRepository>> {
-        let n_parts = path.components().count();
-        for folder in path.ancestors().skip(n_parts.saturating_sub(MAX_DEPTH)) {
+        for folder in up_from(path) {
             if let Some(found) = self.found_in(folder)? {
                 return Ok(Some(found));
             }
@@ -170,6 +180,11 @@ impl RepositorySearch<'_> {
             directory elsewhere with --git-dir.";
         Error::NoRepository { path: self.given.into(), cause: cause.into() }
     }
+}
+
+/// Returns a path and the directories above it, from the deepest in which to look for a repository.
+fn up_from(path: &Path) -> impl Iterator<Item = &Path> {
+    path.ancestors().skip(path.components().count().saturating_sub(MAX_DEPTH))
 }
 
 /// Joins a path to a directory lexically. The result may be outside the roots.

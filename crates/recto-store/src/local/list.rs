@@ -1,11 +1,12 @@
 //! Lists files by walking directory handles, several directories at a time.
 //!
 //! Each directory is opened by name relative to its parent's handle, never through a link, so a
-//! swapped link cannot lead outside. A link is listed if it leads to a file inside the roots, but
-//! never descended into. FIFOs, sockets and devices are skipped without being opened.
+//! swapped link cannot lead outside. A link is listed if it leads to a file inside the roots, or for
+//! git wherever it leads, but never descended into. FIFOs, sockets and devices are skipped without being opened.
 
 mod batch;
 mod budget;
+mod links;
 mod matches;
 pub(crate) mod memory;
 
@@ -26,11 +27,11 @@ use super::state_dir::is_state_dir;
 use crate::context::{Access, Context, Sandbox};
 use crate::glob::{Glob, GlobState};
 use crate::limits;
-use crate::path::AbsPath;
 use crate::sync::{lock, wait};
 use crate::{ListRequest, Listing};
 use batch::Batch;
 pub use budget::WalkBudget;
+use links::ListedLinks;
 use matches::ThreadMatches;
 use memory::WalkMemory;
 
@@ -48,8 +49,9 @@ const MAX_THREADS: usize = 8;
 /// The maximum size of the names that are processed as one batch.
 const MAX_BATCH: usize = 1 << 20;
 
-/// About the memory of a directory that is not read yet, and of a match, besides their names.
-const DIR_BYTES: usize = 192;
+/// About the memory of a directory that is not read yet, and of a match, besides their names. Lists of
+/// directories are copied when they grow.
+const DIR_BYTES: usize = 288;
 const FILE_BYTES: usize = 48;
 
 /// Lists the matching files below a directory.
@@ -62,6 +64,16 @@ pub fn list_within(
     roots: &Roots,
     request: &ListRequest<'_>,
     budget: WalkBudget,
+    context: &Context,
+) -> Result<Listing> {
+    run(roots, request, budget, ListedLinks::ToFiles, context)
+}
+
+fn run(
+    roots: &Roots,
+    request: &ListRequest<'_>,
+    budget: WalkBudget,
+    links: ListedLinks,
     context: &Context,
 ) -> Result<Listing> {
     let sandbox = context.sandbox.resolved(|path| path.canonicalize().ok());
@@ -85,6 +97,7 @@ pub fn list_within(
         glob: request.glob,
         glob_with_hidden: request.glob.clone().showing_hidden(),
         shows_ignored: request.shows_ignored,
+        links,
         limit: request.limit.min(MAX_KEPT),
         real_path: location.real_path.clone(),
         n_above: if below.as_os_str().is_empty() { 0 } else { below.as_os_str().len() + 1 },
@@ -148,6 +161,7 @@ struct ListWalk<'a> {
     /// The same glob, to count the matches that it omits.
     glob_with_hidden: Glob,
     shows_ignored: bool,
+    links: ListedLinks,
     limit: usize,
     /// The root that contains the start of the walk.
     root: &'a Path,
@@ -378,7 +392,7 @@ impl ListWalk<'_> {
                 FileKind::File | FileKind::Symlink
                     if glob.is_match(&dir.state, name)
                         && self.may_count(handle, whole)
-                        && (kind == FileKind::File || self.leads_to_file(whole)) =>
+                        && (kind == FileKind::File || self.is_listed_link(whole)) =>
                 {
                     if is_dotted && !self.glob.is_match(&dir.state, name) {
                         found.n_hidden += 1;
@@ -417,19 +431,6 @@ impl ListWalk<'_> {
             Sandbox::Unlimited => true,
             limited => limited.access(&self.real_path_of(path), |_| None) != Access::None,
         }
-    }
-
-    fn leads_to_file(&self, path: &Path) -> bool {
-        let Some(path) = self.real_path_of(path).to_str().map(str::to_string) else { return false };
-        let location = AbsPath::parse(path)
-            .and_then(|path| self.roots.resolve(&path, LastLink::Follow, &self.sandbox));
-        location.is_ok_and(|location| {
-            let is_allowed = match &self.sandbox {
-                Sandbox::Unlimited => true,
-                limited => limited.access(&location.real_path, |_| None) != Access::None,
-            };
-            is_allowed && location.kind == Some(FileKind::File)
-        })
     }
 
     fn rules_in(

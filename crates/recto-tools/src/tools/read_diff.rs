@@ -6,6 +6,7 @@ use recto_store::error::Error as StoreError;
 use recto_store::git::{Changes, FileChange, History, Status, Versions};
 use recto_text::diff::header_name;
 use recto_text::line_diff::{LineDiff, is_comparable};
+use recto_text::quote::OneLine;
 use recto_text::{Digest, Size};
 use serde_json::{Value, json};
 
@@ -19,6 +20,9 @@ const DEFAULT_CONTEXT: i64 = 3;
 
 /// The part of the answer that the summary may use.
 const SUMMARY_SHARE: usize = 3;
+
+/// The bytes of the smallest hunk with its header.
+const SMALLEST_HUNK: usize = 32;
 
 pub static TOOL: Tool = Tool {
     name: "ReadDiff",
@@ -82,11 +86,13 @@ fn run(env: &ReadEnv<'_>, arguments: Arguments) -> Result<Answer> {
     left.spend(summary.size());
     let mut hunks = Hunks::default();
     for (change, file) in changes.files.iter().zip(&files) {
-        if !hunks.add(env, &history, (change, file), request.context, &mut left)? {
-            break;
-        }
+        hunks.add(env, &history, (change, file), request.context, &mut left)?;
     }
-    Ok(answer(&history, &changes, &files, summary, hunks))
+    let advice = match &changes.files[..] {
+        [change] => hunks.left_out.as_ref().and_then(|part| part.advice(env, change, &request)),
+        _ => Some("name a path to read the rest".into()),
+    };
+    Ok(answer(&history, &changes, &files, summary, hunks, advice))
 }
 
 /// A changed file, measured.
@@ -193,16 +199,79 @@ impl Summary {
 #[derive(Default)]
 struct Hunks {
     text: String,
-    /// Where hunks were left out: the path of the file.
-    cut_at: Option<String>,
-    /// Whether they were left out because the time was over.
+    /// The file of which only the first hunks are shown. Later files have none.
+    cut_in: Option<String>,
+    /// The first file without hunks because they do not fit, and how many there are.
+    without: Option<String>,
+    n_without: usize,
+    /// The first part that does not fit.
+    left_out: Option<LeftOut>,
+    /// Whether hunks were left out because the time was over.
     is_stopped: bool,
     /// The versions on disk of which all hunks are shown.
     seen: Vec<(PathBuf, Digest)>,
 }
 
+/// A hunk that does not fit.
+struct LeftOut {
+    /// Its first line in the new version, or in the old one of a removed file, from 1.
+    line: usize,
+    /// Whether more changes fit without context.
+    fits_without_context: bool,
+}
+
+impl LeftOut {
+    fn new(diff: &LineDiff<'_>, n_written: usize, context: usize, max: Size) -> Option<LeftOut> {
+        let first = diff.changes().get(n_written)?;
+        // A removed file has one hunk, which starts at its first line.
+        let line = first.after.start - context.min(first.before.start) + 1;
+        let fits_without_context =
+            context > 0 && diff.write_hunks(&mut String::new(), 0, max) > n_written;
+        Some(LeftOut { line, fits_without_context })
+    }
+
+    /// Returns how to read the rest of the only file that differs, if there is a way.
+    fn advice(&self, env: &ReadEnv<'_>, change: &FileChange, request: &Request) -> Option<String> {
+        let commit = match change.status {
+            Status::Removed => Some(&request.from),
+            _ => request.to.as_ref(),
+        };
+        let commit = commit.map(|commit| format!(", commit {}", OneLine(commit)));
+        let lines = format!("lines {}-{}", self.line, commit.unwrap_or_default());
+        let read = env.served.name("ReadLines").map(|tool| format!("{tool} with {lines}"));
+        match (self.fits_without_context, read) {
+            (true, Some(read)) => Some(format!("use context 0, or {read}")),
+            (true, None) => Some("use context 0".into()),
+            (false, read) => read.map(|read| format!("use {read}")),
+        }
+    }
+}
+
 impl Hunks {
-    /// Adds the hunks of a file until one does not fit. Returns whether all did.
+    /// Returns the part of the first line that says where hunks are missing.
+    fn missing(&self) -> Option<String> {
+        let files = |n: usize| match n {
+            1 => "1 more file".to_string(),
+            n => format!("{n} more files"),
+        };
+        Some(match (&self.cut_in, &self.without, self.n_without) {
+            (Some(path), _, 0) => format!("hunks are cut in {path}"),
+            (Some(path), _, n) => format!("hunks are cut in {path} and left out for {}", files(n)),
+            (None, Some(path), 1) => format!("hunks are left out for {path}"),
+            (None, Some(path), n) => {
+                format!("hunks are left out for {path} and {}", files(n - 1))
+            }
+            (None, None, _) => return None,
+        })
+    }
+
+    fn leave_out(&mut self, path: String) {
+        self.without.get_or_insert(path);
+        self.n_without += 1;
+    }
+
+    /// Adds the hunks of a file until one does not fit. If it is the first one, those of later files
+    /// may still fit.
     fn add(
         &mut self,
         env: &ReadEnv<'_>,
@@ -210,15 +279,20 @@ impl Hunks {
         (change, file): (&FileChange, &Measured),
         context: usize,
         left: &mut Budget,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         if file.counts.is_none_or(|counts| counts == (0, 0)) {
-            return Ok(true);
+            return Ok(());
         }
         let path = change.shown();
+        let is_full = self.cut_in.is_some() || left.left().bytes < SMALLEST_HUNK;
+        if self.is_stopped || (is_full && self.left_out.is_some()) {
+            self.leave_out(path);
+            return Ok(());
+        }
         let Some(Some(versions)) = versions_in_time(env, history, change)? else {
-            self.cut_at = Some(path);
+            self.leave_out(path);
             self.is_stopped = true;
-            return Ok(false);
+            return Ok(());
         };
         let old_path = change.shown_old().unwrap_or_else(|| path.clone());
         let side = |path: &str, is_there| match is_there {
@@ -234,16 +308,22 @@ impl Hunks {
         let mut text = header.clone();
         let max = left.left().minus(Size::of(&header)).unwrap_or_default();
         let n_written = diff.write_hunks(&mut text, context, max);
-        let is_whole = n_written == diff.changes().len();
         if n_written > 0 {
             left.spend(Size::of(&text));
             self.text.push_str(&text);
         }
-        match is_whole {
-            true => self.seen.extend(file.digest.map(|digest| (history.top().join(&path), digest))),
-            false => self.cut_at = Some(path),
+        if n_written == diff.changes().len() {
+            self.seen.extend(file.digest.map(|digest| (history.top().join(&path), digest)));
+            return Ok(());
         }
-        Ok(is_whole)
+        if self.left_out.is_none() {
+            self.left_out = LeftOut::new(&diff, n_written, context, max);
+        }
+        match n_written {
+            0 => self.leave_out(path),
+            _ => self.cut_in = Some(path),
+        }
+        Ok(())
     }
 }
 
@@ -253,6 +333,7 @@ fn answer(
     files: &[Measured],
     summary: Summary,
     hunks: Hunks,
+    advice: Option<String>,
 ) -> Answer {
     let n_files = changes.files.len();
     let n_listed = summary.rows.len();
@@ -269,7 +350,7 @@ fn answer(
     let is_late = is_unread || hunks.is_stopped || changes.is_without_renames;
     let stopped = changes.stopped.clone().or_else(|| is_late.then(|| history.time_limit()));
     let mut head = match n_files {
-        0 if stopped.is_some() || changes.n_unreadable > 0 => {
+        0 if stopped.is_some() || changes.n_unreadable + changes.n_unnamable > 0 => {
             format!("no difference found in {top}")
         }
         0 => format!("no difference in {top}"),
@@ -286,8 +367,10 @@ fn answer(
     if n_listed < n_files || stopped.is_some() {
         head.push_str("; name a path to compare less");
     }
-    if let Some(path) = &hunks.cut_at {
-        head.push_str(&format!("; hunks are cut in {path}; name a path to read the rest"));
+    let missing = hunks.missing();
+    if let Some(missing) = &missing {
+        head.push_str(&format!("; {missing}"));
+        head.extend(advice.map(|advice| format!("; {advice}")));
     }
     if changes.n_unreadable > 0 {
         head.push_str(&format!("; directories that cannot be read: {}", changes.n_unreadable));
@@ -295,10 +378,17 @@ fn answer(
     if changes.n_submodules > 0 {
         head.push_str(&format!("; submodules not compared: {}", changes.n_submodules));
     }
+    if changes.n_nested > 0 {
+        head.push_str(&format!("; nested repositories not compared: {}", changes.n_nested));
+    }
+    if changes.n_unnamable > 0 {
+        head.push_str(&format!("; new files skipped, name not UTF-8: {}", changes.n_unnamable));
+    }
     let is_cut = n_listed < n_files
         || stopped.is_some()
         || changes.n_unreadable > 0
-        || hunks.cut_at.is_some();
+        || changes.n_unnamable > 0
+        || missing.is_some();
     let structured = json!({
         "files": summary.rows,
         "total": n_files,

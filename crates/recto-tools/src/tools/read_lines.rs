@@ -180,7 +180,10 @@ fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
         true => match of_one(env, env.store, &path, None, request) {
             Err(error) if may_be_folder(env, &error, request) => {
                 let (_, everything) = Glob::parse("**")?;
-                let list = |folder: &AbsPath| list(env, env.store, folder, &everything);
+                let list = |path: &AbsPath| match env.store.is_file(path, env.context) {
+                    Ok(true) => Ok(only(path)),
+                    _ => list(env, env.store, path, &everything),
+                };
                 let start = request.file_path.as_str();
                 let matches = list_in_roots(env, start, start, list)?;
                 return match matches.listing.is_missing {
@@ -196,7 +199,16 @@ fn on_disk(env: &ReadEnv<'_>, request: &Request) -> Result<Answer> {
     of_many(env, env.store, &matches, request)
 }
 
-/// Whether a search that failed for one file can be a search of a directory, possibly in another root.
+/// Returns the listing of a file that was named.
+fn only(path: &AbsPath) -> Listing {
+    let folder = path.as_path().to_path_buf();
+    // Absolute, so it replaces the directory that it is joined to.
+    let files = vec![folder.display().to_string()];
+    Listing { folder, files, total: 1, ..Listing::default() }
+}
+
+/// Whether a search that failed for one file can be a search of a directory, or of a file in another
+/// root.
 fn may_be_folder(env: &ReadEnv<'_>, error: &Error, request: &Request) -> bool {
     let is_missing = matches!(error, Error::Store(StoreError::FileNotFound { .. }));
     let is_folder = matches!(error, Error::FolderToList { .. });
@@ -206,14 +218,18 @@ fn may_be_folder(env: &ReadEnv<'_>, error: &Error, request: &Request) -> bool {
 
 fn at_commit(env: &ReadEnv<'_>, request: &Request, commit: &str) -> Result<Answer> {
     let at = |path: &str| env.revisions.at(commit, path, env.context);
-    let (folder, glob) = match Glob::is_glob(&request.file_path) {
+    let everything = || Ok::<_, Error>((request.file_path.clone(), Glob::parse("**")?.1));
+    let (mut folder, mut glob) = match Glob::is_glob(&request.file_path) {
         true => Glob::parse(&request.file_path)?,
-        false => (request.file_path.clone(), Glob::parse("**")?.1),
+        false => everything()?,
     };
     match at(&request.file_path) {
         Ok(one) if is_one(env, &*one.store, &one.path, request)? => {
             match of_one(env, &*one.store, &one.path, Some(&one.shown), request) {
-                Err(error) if may_be_folder(env, &error, request) => {}
+                // A directory with exactly this name, whose brackets are literal.
+                Err(error) if may_be_folder(env, &error, request) => {
+                    (folder, glob) = everything()?;
+                }
                 answer => return answer,
             }
         }

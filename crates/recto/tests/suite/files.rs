@@ -16,6 +16,7 @@ mod paging;
 mod pattern_escapes;
 mod rules;
 mod search;
+mod several_roots;
 mod swaps_while_listing;
 mod trees;
 mod walk_time;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::memory_budget::MemoryBudget;
+use crate::path::AbsPath;
 
 #[test]
 fn suggestions_come_from_a_bounded_number_of_entries() {

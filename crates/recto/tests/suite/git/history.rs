@@ -303,6 +303,26 @@ fn a_revision_can_search_messages() {
     );
 }
 
+/// The commit of a packed reference that a loose one replaces is found only if another names it.
+#[test]
+fn a_search_of_messages_skips_packed_references_that_are_replaced() {
+    let place = RepoDir::new();
+    let git = place.with_files("project", &[("n.txt", "1")]);
+    git.run(&["branch", "kept"]);
+    git.write("n.txt", "2");
+    git.commit("lost change");
+    git.run(&["pack-refs", "--all"]);
+    let served = serve(&[&git.top]);
+    assert_eq!(served.text(":/lost change", "n.txt"), "2");
+    git.run(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    assert!(git.try_bytes(&["rev-parse", ":/lost change"], b"").is_err());
+    let unknown = "Unknown revision: :/lost change | No commit message contains that text.";
+    assert_eq!(served.refusal(":/lost change", "n.txt"), unknown);
+    assert_eq!(served.text(":/first", "n.txt"), "1");
+    git.run(&["symbolic-ref", "refs/heads/other", "refs/heads/kept"]);
+    assert_eq!(served.refusal(":/lost change", "n.txt"), unknown);
+}
+
 #[test]
 fn a_blame_shows_lines_that_are_not_committed() {
     let place = RepoDir::new();
@@ -321,39 +341,6 @@ fn a_blame_shows_lines_that_are_not_committed() {
 }
 
 #[test]
-fn a_comparison_with_the_disk_lists_what_changed() {
-    let place = RepoDir::new();
-    let git = agrees::history(&place, "project", &[]);
-    git.write("n.txt", "now");
-    git.write("new file.txt", "new\n");
-    git.write("x.log", "ignored\n");
-    git.write(".gitignore", "*.log\n");
-    std::fs::remove_file(git.path("side.txt")).unwrap();
-    std::fs::remove_file(git.path("link")).unwrap();
-    std::os::unix::fs::symlink("n.txt", git.path("link")).unwrap();
-    std::fs::remove_file(git.path("empty")).unwrap();
-    std::os::unix::fs::symlink("n.txt", git.path("empty")).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(git.path("dir.txt"), mode).unwrap();
-    let served = serve(&[&git.top]);
-    let changes = history(&served, &git, "").changes_on_disk("HEAD").unwrap();
-    let listed: Vec<String> = changes
-        .files
-        .iter()
-        .map(|file| format!("{} {}", file.status.letter(), file.shown()))
-        .collect();
-    let mut expected: Vec<String> = git
-        .run(&["diff", "--name-status", "HEAD"])
-        .lines()
-        .map(|line| line.replace('\t', " "))
-        .collect();
-    expected.extend(["A .gitignore", "A new file.txt"].map(String::from));
-    expected.sort_by(|one, other| one[2..].cmp(&other[2..]));
-    assert_eq!(listed, expected);
-    assert_eq!(changes.n_submodules, 1);
-}
-
-#[test]
 fn hidden_files_are_neither_compared_nor_searched() {
     let place = RepoDir::new();
     let git = place.with_files("project", &[("a.txt", "a"), ("secret.txt", "password")]);
@@ -369,54 +356,6 @@ fn hidden_files_are_neither_compared_nor_searched() {
     let secret = git.path("secret.txt");
     let denied = served.revisions.history(secret.to_str().unwrap(), &served.caller);
     assert!(with_hint(denied.err().unwrap()).starts_with("Permission denied"));
-}
-
-/// Returns the letter and the path of each file that differs from the disk.
-fn differs_on_disk(served: &Served, git: &Git, path: &str) -> Vec<String> {
-    let changes = history(served, git, path).changes_on_disk("HEAD").unwrap();
-    changes.files.iter().map(|file| format!("{}\t{}", file.status.letter(), file.shown())).collect()
-}
-
-#[test]
-fn files_below_a_directory_that_is_now_a_link_are_removed() {
-    let place = RepoDir::new();
-    let files = [("a/one.txt", "1\n"), ("a/deep/two.txt", "2\n"), ("a-b", "3\n"), ("b/x", "x\n")];
-    let git = place.with_files("project", &files);
-    std::fs::rename(git.path("a"), git.path(".git/moved")).unwrap();
-    std::os::unix::fs::symlink(".git/moved", git.path("a")).unwrap();
-    std::fs::rename(git.path("b"), git.path("c")).unwrap();
-    std::os::unix::fs::symlink("c", git.path("b")).unwrap();
-    let served = serve(&[&git.top]);
-    let mut ours = differs_on_disk(&served, &git, "");
-    assert_eq!(ours, ["D\ta/deep/two.txt", "D\ta/one.txt", "D\tb/x", "A\tc/x"]);
-    ours.retain(|line| line.starts_with('D'));
-    let gits = git.run(&["diff", "--name-status", "--no-renames", "HEAD"]);
-    assert_eq!(ours, gits.lines().collect::<Vec<_>>());
-}
-
-#[test]
-fn modes_on_disk_count_only_with_file_mode() {
-    use std::os::unix::fs::PermissionsExt;
-
-    let place = RepoDir::new();
-    let git = place.with_files("project", &[("plain", "1\n"), ("run", "2\n")]);
-    let set_mode = |name: &str, mode| {
-        std::fs::set_permissions(git.path(name), PermissionsExt::from_mode(mode)).unwrap();
-    };
-    set_mode("run", 0o755);
-    git.commit("executable");
-    set_mode("plain", 0o755);
-    set_mode("run", 0o644);
-    for value in ["true", "false", "no", "0"] {
-        git.run(&["config", "core.fileMode", value]);
-        let gits = git.run(&["diff", "--name-status", "HEAD"]);
-        let ours = differs_on_disk(&serve(&[&git.top]), &git, "");
-        assert_eq!(ours, gits.lines().collect::<Vec<_>>(), "{value}");
-    }
-    git.write("run", "changed\n");
-    let changes = history(&serve(&[&git.top]), &git, "").changes_on_disk("HEAD").unwrap();
-    assert_eq!(changes.files.len(), 1);
-    assert_eq!(changes.files[0].mode_change(), None);
 }
 
 #[test]
