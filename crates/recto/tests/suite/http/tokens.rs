@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -154,8 +155,21 @@ fn the_event_streams_of_a_token_end_when_it_is_removed_or_changed() {
             assert_ne!(lines.read_line(&mut end).unwrap_or(0), 0, "{name} goes on");
         }
     }
-    std::fs::write(server.spelled("inside.txt"), "changed\n").unwrap();
-    read_until(&mut kept, "notifications/resources/updated");
+    // Several times: the first change may be made before the server has inspected the file.
+    let is_reported = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0..80 {
+                if is_reported.load(Ordering::Relaxed) {
+                    break;
+                }
+                std::fs::write(server.spelled("inside.txt"), format!("change {n}\n")).unwrap();
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        read_until(&mut kept, "notifications/resources/updated");
+        is_reported.store(true, Ordering::Relaxed);
+    });
     // The space of the streams is free again, and a new one may be opened.
     listen(WRITER);
 }
