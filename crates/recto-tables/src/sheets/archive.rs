@@ -12,7 +12,7 @@ use quick_xml::events::Event;
 use zip::ZipArchive;
 use zip::read::ZipFile;
 
-use crate::budget::check_memory;
+use crate::budget::{check_memory, cut};
 use crate::error::{Error, Result};
 use crate::source::Source;
 
@@ -24,6 +24,9 @@ const MAX_INFLATED: u64 = 2 << 30;
 
 /// The most bytes of a part that is kept whole.
 const MAX_KEPT: u64 = 256 << 20;
+
+/// The length of a library's message that is shown.
+const MAX_CAUSE_CHARS: usize = 200;
 
 /// A part larger than this is scanned first.
 const MAX_TRUSTED: u64 = 8 << 20;
@@ -61,7 +64,11 @@ impl Failure {
     /// Returns the source's error if there is one, and otherwise that the file is damaged.
     pub fn explain(&self, error: &dyn std::fmt::Display) -> Error {
         let kept = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        kept.unwrap_or_else(|| Error::Broken { cause: format!("it is damaged: {error}") })
+        kept.unwrap_or_else(|| {
+            // A library may quote the file.
+            let error = cut(&error.to_string(), MAX_CAUSE_CHARS);
+            Error::Broken { cause: format!("it is damaged: {error}") }
+        })
     }
 }
 
