@@ -380,11 +380,15 @@ impl Undoer<'_> {
             }
             others = left;
         }
+        let Some(Change { id, .. }) = others.first() else { return Ok(None) };
         let departure = lineage.iter().rev().find(|change| change.is_departure());
-        Ok(others.first().zip(departure).map(|(Change { id, .. }, Change { id: by, .. })| {
-            let cause = "is of another file, which had this name before change";
-            Cause::File(format!("change {id} {cause} {by} moved this one here; undo {by} first"))
-        }))
+        Ok(Some(Cause::File(match departure {
+            Some(Change { id: by, .. }) => format!(
+                "change {id} is of another file, which had this name before change {by} moved this \
+                 one here; undo {by} first"
+            ),
+            None => format!("change {id} is of another file, which had this name before"),
+        })))
     }
 
     /// Writes several files together: all or none. If parts are permitted, files that fail are
