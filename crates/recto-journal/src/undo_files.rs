@@ -369,18 +369,16 @@ impl Undoer<'_> {
         options: PlanOptions,
     ) -> Result<Option<Cause>> {
         let is_own = |change: &Change| lineage.iter().any(|own| own.id == change.id);
-        let mut others: Vec<Change> = target.changes.extract_if(.., |it| !is_own(it)).collect();
-        if options.skips_undone && !others.is_empty() {
-            let undone = undone_hunks(&self.reader.undos()?);
-            let mut left = Vec::new();
-            for other in others {
-                if !is_undone(self.reader, &other, &undone)? {
-                    left.push(other);
-                }
+        let others: Vec<Change> = target.changes.extract_if(.., |it| !is_own(it)).collect();
+        let Some(_) = others.first() else { return Ok(None) };
+        let undone = undone_hunks(&self.reader.undos()?);
+        let mut first = None;
+        for other in &others {
+            if !options.skips_undone || !is_undone(self.reader, other, &undone)? {
+                first = first.or(Some(other.id));
             }
-            others = left;
         }
-        let Some(Change { id, .. }) = others.first() else { return Ok(None) };
+        let Some(id) = first else { return Ok(None) };
         let departure = lineage.iter().rev().find(|change| change.is_departure());
         Ok(Some(Cause::File(match departure {
             Some(Change { id: by, .. }) => format!(
