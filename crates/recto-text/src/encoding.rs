@@ -59,6 +59,12 @@ impl Encoding {
         [UTF8_BOM, UTF16LE_BOM, UTF16BE_BOM].iter().any(|bom| bytes.starts_with(bom))
     }
 
+    /// Whether a file that starts with these bytes is binary, whatever follows.
+    pub fn is_binary_head(head: &[u8]) -> bool {
+        let is_utf16 = [UTF16LE_BOM, UTF16BE_BOM].iter().any(|bom| head.starts_with(bom));
+        !is_utf16 && memchr::memchr(0, head).is_some()
+    }
+
     /// Whether bytes are UTF-8 without BOM and NUL, as nearly all files are.
     pub fn is_plain_utf8(bytes: &[u8]) -> bool {
         !Encoding::has_bom(bytes)

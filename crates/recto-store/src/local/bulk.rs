@@ -9,17 +9,22 @@ use super::read::{Lease, OpenFile};
 use super::roots::LastDirs;
 use super::{LocalStore, MIN_INDEXED};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory_budget::Reservation;
 use crate::path::AbsPath;
 use crate::{BulkReader, Text, text_of};
+
+/// How much of a file is read first, and how much of that is checked for NUL, which nearly all binary
+/// files have there.
+const HEAD: usize = 64 << 10;
+const CHECKED: usize = 4 << 10;
 
 /// A reader for many files of a listing.
 pub struct LocalBulk<'a> {
     store: &'a LocalStore,
     context: &'a Context,
     last_dirs: LastDirs<'a>,
-    /// The bytes of the last file, if it was small.
+    /// Has space for the bytes of a small file.
     buffer: Vec<u8>,
     /// The memory for the last file, if it was not.
     memory: Reservation,
@@ -27,7 +32,7 @@ pub struct LocalBulk<'a> {
 
 impl<'a> LocalBulk<'a> {
     pub fn new(store: &'a LocalStore, context: &'a Context) -> LocalBulk<'a> {
-        let (last_dirs, buffer) = (LastDirs::default(), Vec::new());
+        let (last_dirs, buffer) = (LastDirs::default(), vec![0; MIN_INDEXED as usize]);
         LocalBulk { store, context, last_dirs, buffer, memory: Reservation::default() }
     }
 
@@ -62,18 +67,30 @@ impl BulkReader for LocalBulk<'_> {
         is_wanted: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Option<Text<'_>>> {
         let file = self.open(path)?;
-        if file.status.size >= MIN_INDEXED || !read_once(&file, &mut self.buffer) {
+        let n_head = read_from(&file, &mut self.buffer[..HEAD], 0);
+        let n_checked = n_head.unwrap_or(0).min(CHECKED);
+        if Encoding::is_binary_head(&self.buffer[..n_checked]) {
+            return Err(Error::BinaryFile { verb: "read", path: path.to_string(), hash: None });
+        }
+        let n_read = match n_head {
+            Some(HEAD) if file.status.size < MIN_INDEXED => {
+                read_from(&file, &mut self.buffer, HEAD)
+            }
+            n_head => n_head,
+        };
+        if n_read.is_none_or(|n_read| n_read as u64 != file.status.size) {
             return Ok(self.read(file, path)?.only_if(is_wanted));
         }
+        let bytes = &self.buffer[..file.status.size as usize];
         // Most files are not wanted, and need not be copied or decoded.
-        let is_hit = is_wanted(&self.buffer);
-        if !is_hit && Encoding::is_plain_utf8(&self.buffer) {
+        let is_hit = is_wanted(bytes);
+        if !is_hit && Encoding::is_plain_utf8(bytes) {
             return Ok(None);
         }
         if !file.is_unchanged() {
             return Ok(self.read(file, path)?.only_if(is_wanted));
         }
-        let document = text_of(path, std::mem::take(&mut self.buffer))?;
+        let document = text_of(path, bytes.to_vec())?;
         let is_text = document.encoding() == Encoding::Utf8;
         let text = Text::Whole(document);
         Ok(if is_hit && is_text { Some(text) } else { text.only_if(is_wanted) })
@@ -93,21 +110,19 @@ fn open_listed(sys: &dyn Sys, dir: &Handle, name: &OsStr) -> Option<OpenFile> {
     Some(OpenFile { fd, status, has_exact_size, lease: Lease::Unavailable })
 }
 
-/// Reads a small file into a buffer. Returns false if its size changed meanwhile or it cannot be
-/// read.
-fn read_once(file: &OpenFile, buffer: &mut Vec<u8>) -> bool {
-    let size = file.status.size as usize;
+/// Reads a file from an offset to its end, or until a buffer that starts with what precedes the offset
+/// is full. Returns how many bytes the buffer contains then, or `None` if the file cannot be read.
+fn read_from(file: &OpenFile, buffer: &mut [u8], offset: usize) -> Option<usize> {
     // One more byte reveals that the file is longer than its size says.
-    let n_expected = size + usize::from(!file.has_exact_size);
-    buffer.clear();
-    buffer.reserve(MIN_INDEXED as usize);
-    while buffer.len() < n_expected {
-        let offset = buffer.len() as u64;
-        match file.fd.append_from(buffer, offset) {
+    let n_expected = file.status.size.saturating_add(u64::from(!file.has_exact_size));
+    let mut n_read = offset;
+    while n_read < buffer.len() && (n_read as u64) < n_expected {
+        match file.fd.read_at(&mut buffer[n_read..], n_read as u64) {
             Ok(0) => break,
-            Ok(_) | Err(SysError::INTR) => {}
-            Err(_) => return false,
+            Ok(n) => n_read += n,
+            Err(SysError::INTR) => {}
+            Err(_) => return None,
         }
     }
-    buffer.len() == size
+    Some(n_read)
 }

@@ -49,6 +49,9 @@ const MAX_THREADS: usize = 8;
 /// The maximum size of the names that are processed as one batch.
 const MAX_BATCH: usize = 1 << 20;
 
+/// The longest name that file systems allow, in bytes.
+const MAX_NAME: usize = 255;
+
 /// About the memory of a directory that is not read yet, and of a match, besides their names. Lists of
 /// directories are copied when they grow.
 const DIR_BYTES: usize = 288;
@@ -148,11 +151,21 @@ struct PendingDir {
     n_bytes: usize,
 }
 
+/// What one thread found, and memory that it uses for every directory.
+#[derive(Default)]
+struct WalkThread {
+    found: ThreadMatches,
+    buffer: Vec<MaybeUninit<u8>>,
+    batch: Batch,
+}
+
 #[derive(Default)]
 struct WalkQueue {
     dirs: Vec<PendingDir>,
     /// The number of directories being read, which may add more.
     n_busy: usize,
+    /// The number of threads that wait for a directory.
+    n_waiting: usize,
 }
 
 struct ListWalk<'a> {
@@ -182,30 +195,20 @@ struct ListWalk<'a> {
 
 impl ListWalk<'_> {
     fn run(&self) -> Vec<ThreadMatches> {
-        let mut buffer = Vec::new();
-        let mut found = ThreadMatches::default();
+        let mut first = WalkThread::default();
         for _ in 0..DIRS_BEFORE_THREADS {
             let Some(dir) = lock(&self.queue).dirs.pop() else {
-                return vec![found];
+                return vec![first.found];
             };
-            let dirs = self.read(dir, &mut buffer, &mut found);
+            let dirs = self.read(dir, &mut first);
             self.push(dirs);
         }
         let n_threads = limits::n_threads();
         let n_more = n_threads.min(MAX_THREADS) - 1;
         std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..n_more)
-                .map(|_| {
-                    scope.spawn(|| {
-                        let mut found = ThreadMatches::default();
-                        self.work(&mut Vec::new(), &mut found);
-                        found.files.sort_unstable();
-                        found
-                    })
-                })
-                .collect();
-            self.work(&mut buffer, &mut found);
-            found.files.sort_unstable();
+            let threads: Vec<_> =
+                (0..n_more).map(|_| scope.spawn(|| self.work(WalkThread::default()))).collect();
+            let found = self.work(first);
             // A panic in a thread is a bug in recto, and ends the call.
             let others = threads.into_iter().map(|thread| match thread.join() {
                 Ok(found) => found,
@@ -215,8 +218,8 @@ impl ListWalk<'_> {
         })
     }
 
-    /// Reads directories until none are left.
-    fn work(&self, buffer: &mut Vec<MaybeUninit<u8>>, found: &mut ThreadMatches) {
+    /// Reads directories until none are left. Returns the sorted matches of this thread.
+    fn work(&self, mut thread: WalkThread) -> ThreadMatches {
         /// Marks a thread as idle when it finishes a directory, even by a panic.
         struct Busy<'a, 'b>(&'a ListWalk<'b>);
         impl Drop for Busy<'_, '_> {
@@ -235,14 +238,18 @@ impl ListWalk<'_> {
                     break dir;
                 }
                 if queue.n_busy == 0 {
-                    return;
+                    drop(queue);
+                    thread.found.files.sort_unstable();
+                    return thread.found;
                 }
+                queue.n_waiting += 1;
                 queue = wait(&self.changed, queue);
+                queue.n_waiting -= 1;
             };
             queue.n_busy += 1;
             drop(queue);
             let _busy = Busy(self);
-            let dirs = self.read(dir, buffer, found);
+            let dirs = self.read(dir, &mut thread);
             self.push(dirs);
         }
     }
@@ -251,9 +258,17 @@ impl ListWalk<'_> {
         if dirs.is_empty() {
             return;
         }
-        let is_one = dirs.len() == 1;
-        lock(&self.queue).dirs.append(&mut dirs);
-        if is_one { self.changed.notify_one() } else { self.changed.notify_all() }
+        let n_added = dirs.len();
+        let mut queue = lock(&self.queue);
+        queue.dirs.append(&mut dirs);
+        // Waking nobody is a system call too.
+        let n_waiting = queue.n_waiting;
+        drop(queue);
+        match n_added.min(n_waiting) {
+            0 => {}
+            1 => self.changed.notify_one(),
+            _ => self.changed.notify_all(),
+        }
     }
 
     /// Returns whether the walk has reached a limit or was cancelled.
@@ -266,12 +281,8 @@ impl ListWalk<'_> {
     }
 
     /// Reads one directory: collects matching files, and returns the subdirectories to read.
-    fn read(
-        &self,
-        dir: PendingDir,
-        buffer: &mut Vec<MaybeUninit<u8>>,
-        found: &mut ThreadMatches,
-    ) -> Vec<PendingDir> {
+    fn read(&self, dir: PendingDir, thread: &mut WalkThread) -> Vec<PendingDir> {
+        let WalkThread { found, buffer, batch } = thread;
         let mut dirs = Vec::new();
         self.memory.give_back(dir.n_bytes);
         if self.should_stop() {
@@ -288,7 +299,7 @@ impl ListWalk<'_> {
         };
         let mut entries = RawEntries::new(&handle, buffer);
         let mut rules = None;
-        let mut batch = Batch::default();
+        batch.clear();
         loop {
             let is_last = match entries.visit_next(|name, kind| batch.push(name, kind)) {
                 Some(Ok(())) => false,
@@ -318,12 +329,12 @@ impl ListWalk<'_> {
             }
             self.n_entries.fetch_add(batch.entries.len() as u64, Ordering::Relaxed);
             if let Some(rules) = &rules {
-                self.add_batch(&dir, &handle, rules, &batch, &mut dirs, found);
+                self.add_batch(&dir, &handle, rules, batch, &mut dirs, found);
             }
             if is_last || self.should_stop() {
                 return dirs;
             }
-            batch = Batch::default();
+            batch.clear();
         }
     }
 
@@ -336,7 +347,8 @@ impl ListWalk<'_> {
         dirs: &mut Vec<PendingDir>,
         found: &mut ThreadMatches,
     ) {
-        let mut path = dir.path.clone().into_vec();
+        let mut path = Vec::with_capacity(dir.path.len() + MAX_NAME);
+        path.extend_from_slice(dir.path.as_bytes());
         let mut last_state = None;
         for (index, (name, kind)) in batch.iter().enumerate() {
             if index % 64 == 63 && self.should_stop() {
@@ -370,8 +382,7 @@ impl ListWalk<'_> {
                         self.is_too_deep.store(true, Ordering::Relaxed);
                         continue;
                     }
-                    let mut path = path.clone();
-                    path.push(b'/');
+                    let path = [path.as_slice(), b"/"].concat();
                     let state = state.shared_with(last_state.as_ref());
                     // It is shared with the directory before it, unless it differs.
                     let is_shared = last_state.as_ref() == Some(&state);

@@ -60,6 +60,19 @@ fn plain_utf8_has_neither_bom_nor_nul() {
 }
 
 #[test]
+fn a_binary_head_makes_a_file_binary() {
+    let heads = [&b"a"[..], b"", b"\0", b"a\0", b"\xef\xbb\xbfa\0", b"\xff\xfea\0", b"\xfe\xff\0a"];
+    let is_binary = [false, false, true, true, true, false, false];
+    for (head, is_binary) in heads.into_iter().zip(is_binary) {
+        assert_eq!(Encoding::is_binary_head(head), is_binary, "{head:x?}");
+        for rest in [&b""[..], b"bc", b"\0", b"\xff\xfe"] {
+            let is_text = crate::document::Document::parse([head, rest].concat()).is_ok();
+            assert!(!(is_binary && is_text), "{head:x?} {rest:x?}");
+        }
+    }
+}
+
+#[test]
 fn broken_unicode_is_binary() {
     check(b"\xef\xbb\xbfa\xff", None);
     check(b"\xff\xfea", None);

@@ -22,10 +22,10 @@ use crate::limits;
 /// More threads do not speed up a search.
 const MAX_THREADS: usize = 8;
 
-/// How many files a thread takes at a time, at most: more of one directory, so that threads do not
-/// open the same directories.
-const MAX_TAKEN: usize = 16;
-const MAX_TAKEN_OF_DIR: usize = 64;
+/// How many files a thread takes at a time, at most, and how many more of the last directory: threads
+/// should not open the same directories.
+const MAX_TAKEN: usize = 256;
+const MAX_MORE_OF_DIR: usize = 64;
 
 /// Reads the same lines of many files on several threads. Threads take files in order, so that a
 /// search that stops early has the first rows.
@@ -161,8 +161,6 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         // Threads that share a pattern would wait for each other.
         let wanted = self.wanted.clone();
         let mut path = AbsPath::of(PathBuf::new(), String::new());
-        // Few enough that the threads end at about the same time.
-        let n_taken = (self.files.len() / (32 * self.n_threads)).clamp(1, MAX_TAKEN);
         loop {
             if self.n_rows.load(Ordering::Relaxed) > self.limits.max_rows
                 || self.is_full.load(Ordering::Relaxed)
@@ -172,7 +170,7 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
             }
             let mut end = 0;
             let take = |start| {
-                end = self.end_of_part(start, n_taken);
+                end = self.end_of_part(start);
                 (start < end).then_some(end)
             };
             let Ok(start) = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
@@ -193,11 +191,14 @@ impl<'a, S: Store + ?Sized> ManyFiles<'a, S> {
         }
     }
 
-    /// Returns the end of the files that a thread takes.
-    fn end_of_part(&self, start: usize, n_taken: usize) -> usize {
+    /// Returns the end of the files that a thread takes. The first parts are small, because a search may
+    /// end soon, and so are the last ones, so that the threads end at about the same time.
+    fn end_of_part(&self, start: usize) -> usize {
         let n_files = self.files.len();
-        let max = (start + MAX_TAKEN_OF_DIR.min(4 * n_taken)).min(n_files);
+        let n_left = n_files.saturating_sub(start);
+        let n_taken = (start / 8).min(n_left / (16 * self.n_threads)).clamp(1, MAX_TAKEN);
         let mut end = (start + n_taken).min(n_files);
+        let max = (end + MAX_MORE_OF_DIR.min(3 * n_taken)).min(n_files);
         while (1..max).contains(&end) && dir_of(&self.files[end]) == dir_of(&self.files[end - 1]) {
             end += 1;
         }

@@ -20,6 +20,15 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Removes all entries, but keeps their memory.
+    pub fn clear(&mut self) {
+        let (mut names, mut entries) =
+            (std::mem::take(&mut self.names), std::mem::take(&mut self.entries));
+        names.clear();
+        entries.clear();
+        *self = Batch { names, entries, ..Batch::default() };
+    }
+
     pub fn push(&mut self, name: &[u8], kind: FileKind) {
         match name {
             b"." | b".." => return,

@@ -341,6 +341,33 @@ fn search_results_in_long_files_are_bounded() {
     assert_eq!(answer["truncated"], true);
 }
 
+/// Small files are read whole, larger ones in two pieces, and the largest by pages.
+#[test]
+fn a_search_reads_files_of_every_size_to_the_end() {
+    let dir = TestDir::new();
+    let sizes = [4 << 10, 64 << 10, 1 << 20].map(|size: usize| [size - 1, size, size + 1]);
+    for size in sizes.into_iter().flatten() {
+        let text = "x".repeat(size - "\nhit".len()) + "\nhit";
+        let units = format!("\u{feff}{}", &text[size / 2..]);
+        let utf16: Vec<u8> = units.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let nul = text.as_bytes()[1..].iter().copied().chain([0]).collect::<Vec<u8>>();
+        dir.file(&format!("root/{size}.txt"), &text).file(&format!("root/{size}.utf16"), utf16);
+        dir.file(&format!("root/{size}.nul"), nul);
+    }
+    let session = dir.serve(&[]);
+    for name in ["txt", "utf16", "nul"] {
+        let wanted = json!({"file_path": format!("*.{name}"), "match": "hit"});
+        let (found, answer) = search(&dir, &session, wanted);
+        let expected = if name == "nul" { (0, 9) } else { (9, 0) };
+        assert_eq!(
+            (found.len(), &answer["binary_files"]),
+            (expected.0, &json!(expected.1)),
+            "{name}"
+        );
+        assert!(found.iter().all(|row| row.1 == 2 && row.2 == "hit"), "{found:?}");
+    }
+}
+
 /// The ending of a line is not part of it.
 #[test]
 fn a_search_matches_text_but_not_line_endings() {
