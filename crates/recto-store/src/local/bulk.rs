@@ -24,7 +24,7 @@ pub struct LocalBulk<'a> {
     store: &'a LocalStore,
     context: &'a Context,
     last_dirs: LastDirs<'a>,
-    /// Has space for the bytes of a small file.
+    /// Has space for the start of a file, and after the first that is longer, for a small file.
     buffer: Vec<u8>,
     /// The memory for the last file, if it was not.
     memory: Reservation,
@@ -32,7 +32,7 @@ pub struct LocalBulk<'a> {
 
 impl<'a> LocalBulk<'a> {
     pub fn new(store: &'a LocalStore, context: &'a Context) -> LocalBulk<'a> {
-        let (last_dirs, buffer) = (LastDirs::default(), vec![0; MIN_INDEXED as usize]);
+        let (last_dirs, buffer) = (LastDirs::default(), vec![0; HEAD]);
         LocalBulk { store, context, last_dirs, buffer, memory: Reservation::default() }
     }
 
@@ -74,6 +74,7 @@ impl BulkReader for LocalBulk<'_> {
         }
         let n_read = match n_head {
             Some(HEAD) if file.status.size < MIN_INDEXED => {
+                self.buffer.resize(MIN_INDEXED as usize, 0);
                 read_from(&file, &mut self.buffer, HEAD)
             }
             n_head => n_head,
