@@ -9,13 +9,14 @@ mod budget;
 mod links;
 mod matches;
 pub(crate) mod memory;
+mod queue;
 
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
 
 use crate::error::Denial;
 use crate::error::{Error, Result};
@@ -27,13 +28,13 @@ use super::state_dir::is_state_dir;
 use crate::context::{Access, Context, Sandbox};
 use crate::glob::{Glob, GlobState};
 use crate::limits;
-use crate::sync::{lock, wait};
 use crate::{ListRequest, Listing};
 use batch::Batch;
 pub use budget::WalkBudget;
 use links::ListedLinks;
 use matches::ThreadMatches;
 use memory::WalkMemory;
+use queue::WalkQueue;
 
 /// The limits of one walk.
 const MAX_ENTRIES: u64 = limits::WALK_ENTRIES;
@@ -111,8 +112,7 @@ fn run(
         is_stopped: AtomicBool::new(false),
         is_too_deep: AtomicBool::new(false),
         memory: WalkMemory::new(context),
-        queue: Mutex::default(),
-        changed: Condvar::new(),
+        queue: WalkQueue::default(),
     };
     let rules = match walk.rules_above(top, below) {
         Some(rules) => rules,
@@ -123,7 +123,7 @@ fn run(
         _ => [below.as_os_str(), OsStr::new("/")].into_iter().collect(),
     };
     let state = request.glob.start();
-    walk.push(vec![PendingDir {
+    walk.queue.push(vec![PendingDir {
         parent: location.dir,
         name: location.name,
         path,
@@ -159,15 +159,6 @@ struct WalkThread {
     batch: Batch,
 }
 
-#[derive(Default)]
-struct WalkQueue {
-    dirs: Vec<PendingDir>,
-    /// The number of directories being read, which may add more.
-    n_busy: usize,
-    /// The number of threads that wait for a directory.
-    n_waiting: usize,
-}
-
 struct ListWalk<'a> {
     roots: &'a Roots,
     glob: &'a Glob,
@@ -189,19 +180,17 @@ struct ListWalk<'a> {
     is_stopped: AtomicBool,
     is_too_deep: AtomicBool,
     memory: WalkMemory<'a>,
-    queue: Mutex<WalkQueue>,
-    changed: Condvar,
+    queue: WalkQueue<PendingDir>,
 }
 
 impl ListWalk<'_> {
     fn run(&self) -> Vec<ThreadMatches> {
         let mut first = WalkThread::default();
         for _ in 0..DIRS_BEFORE_THREADS {
-            let Some(dir) = lock(&self.queue).dirs.pop() else {
+            let Some((dir, _busy)) = self.queue.take() else {
                 return vec![first.found];
             };
-            let dirs = self.read(dir, &mut first);
-            self.push(dirs);
+            self.queue.push(self.read(dir, &mut first));
         }
         let n_threads = limits::n_threads();
         let n_more = n_threads.min(MAX_THREADS) - 1;
@@ -220,55 +209,11 @@ impl ListWalk<'_> {
 
     /// Reads directories until none are left. Returns the sorted matches of this thread.
     fn work(&self, mut thread: WalkThread) -> ThreadMatches {
-        /// Marks a thread as idle when it finishes a directory, even by a panic.
-        struct Busy<'a, 'b>(&'a ListWalk<'b>);
-        impl Drop for Busy<'_, '_> {
-            fn drop(&mut self) {
-                let mut queue = lock(&self.0.queue);
-                queue.n_busy -= 1;
-                if queue.n_busy == 0 && queue.dirs.is_empty() {
-                    self.0.changed.notify_all();
-                }
-            }
+        while let Some((dir, _busy)) = self.queue.take() {
+            self.queue.push(self.read(dir, &mut thread));
         }
-        loop {
-            let mut queue = lock(&self.queue);
-            let dir = loop {
-                if let Some(dir) = queue.dirs.pop() {
-                    break dir;
-                }
-                if queue.n_busy == 0 {
-                    drop(queue);
-                    thread.found.files.sort_unstable();
-                    return thread.found;
-                }
-                queue.n_waiting += 1;
-                queue = wait(&self.changed, queue);
-                queue.n_waiting -= 1;
-            };
-            queue.n_busy += 1;
-            drop(queue);
-            let _busy = Busy(self);
-            let dirs = self.read(dir, &mut thread);
-            self.push(dirs);
-        }
-    }
-
-    fn push(&self, mut dirs: Vec<PendingDir>) {
-        if dirs.is_empty() {
-            return;
-        }
-        let n_added = dirs.len();
-        let mut queue = lock(&self.queue);
-        queue.dirs.append(&mut dirs);
-        // Waking nobody is a system call too.
-        let n_waiting = queue.n_waiting;
-        drop(queue);
-        match n_added.min(n_waiting) {
-            0 => {}
-            1 => self.changed.notify_one(),
-            _ => self.changed.notify_all(),
-        }
+        thread.found.files.sort_unstable();
+        thread.found
     }
 
     /// Returns whether the walk has reached a limit or was cancelled.
