@@ -8,6 +8,9 @@ use recto_platform::FileKind;
 use crate::local::ignored::RuleFiles;
 use crate::local::state_dir::is_marker_name;
 
+/// The number of entries whose memory is kept for the next directory.
+const MAX_KEPT: usize = 1024;
+
 /// Entries of a directory, without `.` and `..`.
 #[derive(Default)]
 pub struct Batch {
@@ -20,12 +23,13 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Removes all entries, but keeps their memory.
+    /// Removes all entries, but keeps the memory of a few.
     pub fn clear(&mut self) {
-        let (mut names, mut entries) =
-            (std::mem::take(&mut self.names), std::mem::take(&mut self.entries));
+        let Batch { mut names, mut entries, .. } = std::mem::take(self);
         names.clear();
+        names.shrink_to(32 * MAX_KEPT);
         entries.clear();
+        entries.shrink_to(MAX_KEPT);
         *self = Batch { names, entries, ..Batch::default() };
     }
 
